@@ -1,0 +1,32 @@
+# Helpers that every folder uses: a library with the project's warnings, and a module for a target behind the C ABI.
+
+function(normfuzz_warnings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra $<$<BOOL:${NORMFUZZ_WERROR}>:-Werror>)
+endfunction()
+
+function(normfuzz_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include")
+  target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK})
+  normfuzz_warnings(${name})
+endfunction()
+
+# A target module: build/targets/NAME/NAME.so beside a copy of its manifest.
+function(normfuzz_target_module name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(target_${name} MODULE ${ARG_SOURCES})
+  target_include_directories(target_${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(target_${name} PRIVATE ${ARG_LINK})
+  set_target_properties(target_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name}
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/targets/${name}")
+  normfuzz_warnings(target_${name})
+  configure_file("${CMAKE_CURRENT_SOURCE_DIR}/manifest.toml" "${PROJECT_BINARY_DIR}/targets/${name}/manifest.toml" COPYONLY)
+endfunction()
+
+# A target that is not built: says why in a file that `normfuzz targets` reads.
+function(normfuzz_target_missing name reason)
+  configure_file("${CMAKE_CURRENT_SOURCE_DIR}/manifest.toml" "${PROJECT_BINARY_DIR}/targets/${name}/manifest.toml" COPYONLY)
+  file(WRITE "${PROJECT_BINARY_DIR}/targets/${name}/unavailable.txt" "${reason}\n")
+  message(STATUS "target ${name}: not built, ${reason}")
+endfunction()
