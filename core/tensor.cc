@@ -1,0 +1,56 @@
+#include "core/tensor.h"
+
+#include <algorithm>
+
+namespace normfuzz {
+
+std::int64_t checked_size(const std::vector<std::int64_t>& shape) {
+  std::int64_t product = 1;
+  for (const std::int64_t extent : shape)
+    if (extent < 0 || __builtin_mul_overflow(product, extent, &product)) return -1;
+  return product;
+}
+
+std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<std::int64_t>(shape[i], 1);
+  return strides;
+}
+
+Tensor Tensor::zeros(DType dtype, std::vector<std::int64_t> shape) {
+  Tensor t;
+  t.dtype = dtype;
+  t.strides = dense_strides(shape);
+  t.shape = std::move(shape);
+  t.data.resize(static_cast<std::size_t>(t.size()) * t.element_bytes());
+  return t;
+}
+
+std::int64_t Tensor::size() const { return checked_size(shape); }
+
+bool Tensor::dense() const { return offset == 0 && misalign == 0 && strides == dense_strides(shape); }
+
+std::int64_t Tensor::extent() const {
+  if (size() == 0) return offset;
+  std::int64_t last = offset;
+  for (std::size_t i = 0; i < shape.size(); ++i) last += (shape[i] - 1) * strides[i];
+  return last + 1;
+}
+
+std::vector<std::int64_t> Tensor::element_offsets() const {
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(size()));
+  std::vector<std::int64_t> index(shape.size(), 0);
+  std::int64_t at = offset;
+  for (auto& out : offsets) {
+    out = at;
+    for (std::size_t d = shape.size(); d-- > 0;) {  // odometer
+      at += strides[d];
+      if (++index[d] < shape[d]) break;
+      at -= strides[d] * shape[d];
+      index[d] = 0;
+    }
+  }
+  return offsets;
+}
+
+}  // namespace normfuzz
