@@ -1,0 +1,409 @@
+// oneDNN's layer normalization primitive (and its RMS flag) behind the plug-in interface.
+//
+// Strides, offsets and misaligned pointers are passed on as they are: a memory descriptor has all of them. What the primitive has no
+// descriptor for (scale and shift are dense vectors; only the last dimension is normalized) is gathered or refused with a reason.
+#include <oneapi/dnnl/dnnl_debug.h>
+#include <sched.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+#include <numeric>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "normfuzz/target_call.h"
+
+namespace normfuzz {
+namespace {
+
+using dnnl::memory;
+using dnnl::normalization_flags;
+using DataType = memory::data_type;
+
+// ---- the library: one engine and one stream for the life of the process ----
+
+// TBB and the OpenCL CPU driver size their thread pools by the affinity mask they find when they start, and the wheel carries no TBB
+// headers for global_control: so the first engine is made, and the first primitive run, on one processor. The mask is restored after.
+class OneProcessor {
+ public:
+  OneProcessor() {
+    if (sched_getaffinity(0, sizeof(saved_), &saved_) != 0) return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &saved_)) {
+        CPU_SET(cpu, &one);
+        break;
+      }
+    narrowed_ = sched_setaffinity(0, sizeof(one), &one) == 0;
+  }
+  ~OneProcessor() {
+    if (narrowed_) sched_setaffinity(0, sizeof(saved_), &saved_);
+  }
+  OneProcessor(const OneProcessor&) = delete;
+  OneProcessor& operator=(const OneProcessor&) = delete;
+
+ private:
+  cpu_set_t saved_;
+  bool narrowed_ = false;
+};
+
+struct Library {
+  dnnl::engine engine;
+  dnnl::stream stream;
+};
+
+// Runs one small primitive, so that whatever starts lazily starts while the mask is narrow.
+void run_once(Library& library) {
+  const memory::desc desc({1, 2}, DataType::f32, memory::format_tag::ab);
+  const dnnl::layer_normalization_forward::primitive_desc primitive(library.engine, dnnl::prop_kind::forward_inference, desc, desc, 1.0f,
+                                                                    normalization_flags::none);
+  float x[2] = {1, -1}, y[2];
+  dnnl::layer_normalization_forward(primitive).execute(
+      library.stream, {{DNNL_ARG_SRC, memory(desc, library.engine, x)}, {DNNL_ARG_DST, memory(desc, library.engine, y)}});
+  library.stream.wait();
+}
+
+Library make_library() {
+  // The wheel is built for the SYCL runtime, which finds its OpenCL CPU driver by this variable ('could not create an engine' without).
+  setenv("OCL_ICD_FILENAMES", NORMFUZZ_ONEDNN_OPENCL_DRIVER, 0);
+  const OneProcessor one_processor;
+  Library library;
+  library.engine = dnnl::engine(dnnl::engine::kind::cpu, 0);
+  library.stream = dnnl::stream(library.engine);
+  run_once(library);
+  return library;
+}
+
+Library& library() {
+  static Library instance = make_library();
+  return instance;
+}
+
+const char* isa_name() {
+  switch (dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::isa_default:
+      return "default";
+    case dnnl::cpu_isa::sse41:
+      return "sse41";
+    case dnnl::cpu_isa::avx:
+      return "avx";
+    case dnnl::cpu_isa::avx2:
+      return "avx2";
+    case dnnl::cpu_isa::avx2_vnni:
+      return "avx2_vnni";
+    case dnnl::cpu_isa::avx512_core:
+      return "avx512_core";
+    case dnnl::cpu_isa::avx512_core_vnni:
+      return "avx512_core_vnni";
+    case dnnl::cpu_isa::avx512_core_bf16:
+      return "avx512_core_bf16";
+    case dnnl::cpu_isa::avx512_core_fp16:
+      return "avx512_core_fp16";
+    case dnnl::cpu_isa::avx512_core_amx:
+      return "avx512_core_amx";
+    case dnnl::cpu_isa::avx512_core_amx_fp16:
+      return "avx512_core_amx_fp16";
+    default:
+      return "of another name";
+  }
+}
+
+const char* version() {
+  static const std::string text = [] {
+    const dnnl_version_t* v = dnnl_version();
+    return "oneDNN " + std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch) + " (" +
+           std::string(v->hash).substr(0, 12) + ", isa " + isa_name() + ")";
+  }();
+  return text.c_str();
+}
+
+// ---- tensors as the primitive sees them ----
+
+DataType data_type(const DLTensor& tensor) {
+  if (tensor.dtype.lanes == 1 && tensor.dtype.code == 2) {
+    if (tensor.dtype.bits == 64) return DataType::f64;
+    if (tensor.dtype.bits == 32) return DataType::f32;
+    if (tensor.dtype.bits == 16) return DataType::f16;
+  }
+  if (tensor.dtype.lanes == 1 && tensor.dtype.code == 4 && tensor.dtype.bits == 16) return DataType::bf16;
+  throw Unsupported("a data type that is none of f64, f32, f16, bf16");
+}
+
+size_t item_size(const DLTensor& tensor) { return tensor.dtype.bits / 8; }
+
+// Elements in one slice of the dimensions from `begin` on.
+int64_t element_count(const DLTensor& tensor, int32_t begin = 0) {
+  return std::accumulate(tensor.shape + begin, tensor.shape + tensor.ndim, int64_t{1}, std::multiplies<>());
+}
+
+struct Dimension {
+  int64_t size, stride;
+};
+
+// The dimensions [begin, end) as one dimension of the same elements in the same order, if one stride reaches them all.
+std::optional<Dimension> collapse(const DLTensor& tensor, int32_t begin, int32_t end) {
+  if (end - begin == 1) return Dimension{tensor.shape[begin], tensor.strides[begin]};
+  Dimension whole{1, 1};
+  for (int32_t i = end - 1; i >= begin; --i) {
+    if (tensor.shape[i] == 1) continue;
+    if (whole.size == 1) whole.stride = tensor.strides[i];
+    if (tensor.strides[i] != whole.stride * whole.size && tensor.shape[i] != 0) return std::nullopt;
+    whole.size *= tensor.shape[i];
+  }
+  return whole;
+}
+
+// Leading dimensions as they are, the normalized ones as one: at least [1, cols].
+memory::desc rows_desc(const DLTensor& tensor, int32_t normalized_begin, const char* name) {
+  const std::optional<Dimension> cols = collapse(tensor, normalized_begin, tensor.ndim);
+  if (!cols)
+    throw Unsupported(std::string("oneDNN normalizes the last dimension only, and the strides of '") + name +
+                      "' do not let the normalized dimensions be seen as one");
+  memory::dims dims(tensor.shape, tensor.shape + normalized_begin);
+  memory::dims strides(tensor.strides, tensor.strides + normalized_begin);
+  if (dims.empty()) {
+    dims.push_back(1);
+    strides.push_back(std::max<int64_t>(1, cols->size * cols->stride));
+  }
+  dims.push_back(cols->size);
+  strides.push_back(cols->stride);
+  return memory::desc(dims, data_type(tensor), strides);
+}
+
+memory wrap(const memory::desc& desc, const void* data) { return memory(desc, library().engine, const_cast<void*>(data)); }
+
+// Address of the element with this row-major index.
+char* element_address(const DLTensor& tensor, int64_t index) {
+  int64_t offset = 0;
+  for (int32_t i = tensor.ndim - 1; i >= 0; --i) {
+    offset += index % tensor.shape[i] * tensor.strides[i];
+    index /= tensor.shape[i];
+  }
+  return static_cast<char*>(tensor_data(tensor)) + offset * static_cast<int64_t>(item_size(tensor));
+}
+
+// A tensor as the dense vector that the primitive wants for scale, shift and their gradients: in place when it is one, else a copy.
+class DenseVector {
+ public:
+  explicit DenseVector(const DLTensor& tensor) : tensor_(&tensor), count_(element_count(tensor)) {
+    const std::optional<Dimension> whole = collapse(tensor, 0, tensor.ndim);
+    if (!(whole && (whole->size <= 1 || whole->stride == 1))) copy_.resize(static_cast<size_t>(count_) * item_size(tensor));
+  }
+
+  void gather() {
+    if (!copy_.empty())
+      for (int64_t i = 0; i < count_; ++i) std::memcpy(&copy_[i * item_size(*tensor_)], element_address(*tensor_, i), item_size(*tensor_));
+  }
+  void scatter() const {
+    if (!copy_.empty())
+      for (int64_t i = 0; i < count_; ++i) std::memcpy(element_address(*tensor_, i), &copy_[i * item_size(*tensor_)], item_size(*tensor_));
+  }
+
+  memory as_memory() {
+    const memory::desc desc({count_}, data_type(*tensor_), memory::format_tag::a);
+    return wrap(desc, copy_.empty() ? tensor_data(*tensor_) : copy_.data());
+  }
+
+ private:
+  const DLTensor* tensor_;
+  int64_t count_;
+  std::vector<char> copy_;
+};
+
+// Bytes of `count` ones.
+std::vector<char> dense_ones(DataType type, int64_t count) {
+  const double f64 = 1;
+  const float f32 = 1;
+  const uint16_t f16 = 0x3c00, bf16 = 0x3f80;  // sign 0, biased exponents 15 of 5 bits and 127 of 8 bits, significand 1.0
+  const void* one = &f32;
+  if (type == DataType::f64) one = &f64;
+  if (type == DataType::f16) one = &f16;
+  if (type == DataType::bf16) one = &bf16;
+  const size_t size = memory::data_type_size(type);
+  std::vector<char> bytes(static_cast<size_t>(count) * size);
+  for (int64_t i = 0; i < count; ++i) std::memcpy(&bytes[i * size], one, size);
+  return bytes;
+}
+
+// Memory that the library allocates itself: statistics, and results nobody asked for.
+memory scratch(const memory::desc& desc) { return memory(desc, library().engine); }
+
+// ---- the ops ----
+
+#if DNNL_VERSION_MAJOR * 100 + DNNL_VERSION_MINOR >= 307
+normalization_flags rms_flag() { return normalization_flags::rms_norm; }
+#else
+normalization_flags rms_flag() { throw Unsupported("this oneDNN has no RMS normalization"); }
+#endif
+
+struct Norm {
+  normalization_flags flags = normalization_flags::none;
+  float epsilon = 0;
+  int32_t begin = 0;                          // first normalized dimension
+  DataType scale_shift_type = DataType::f32;  // of weight and bias alike
+};
+
+Norm read_norm(const TargetCall& call, const DLTensor& x) {
+  Norm norm;
+  norm.epsilon = static_cast<float>(call.number("epsilon", 1e-5));  // a case's epsilon is representable in float32
+  norm.begin = call.normalized_begin(x.ndim);
+  if (call.op().substr(0, 8) == "rms_norm") {
+    norm.flags = rms_flag();
+    if (call.number("weight_offset", 0) != 0) throw Unsupported("oneDNN's scale has no offset");
+    if (call.input("bias") != nullptr) throw Unsupported("oneDNN's RMS normalization has no shift in this interface");
+  }
+  const DLTensor* weight = call.input("weight");
+  const DLTensor* bias = call.input("bias");
+  if (weight != nullptr && bias != nullptr && !same_dtype(*weight, *bias))
+    throw Unsupported("oneDNN's scale and shift share one data type");
+  for (const DLTensor* tensor : {weight, bias})  // the library takes a pointer and trusts it
+    if (tensor != nullptr && element_count(*tensor) != element_count(x, norm.begin))
+      throw Rejected("weight or bias of " + std::to_string(element_count(*tensor)) + " elements: expected " +
+                     std::to_string(element_count(x, norm.begin)) + ", as many as are normalized together");
+  if (weight != nullptr || bias != nullptr) norm.scale_shift_type = data_type(weight != nullptr ? *weight : *bias);
+  return norm;
+}
+
+void execute(const dnnl::primitive& primitive, const std::unordered_map<int, memory>& arguments) {
+  primitive.execute(library().stream, arguments);
+  library().stream.wait();
+}
+
+std::string implementation(const dnnl::primitive_desc_base& desc) { return std::string("impl: ") + desc.impl_info_str(); }
+
+std::string forward(const TargetCall& call) {
+  call.require_known({"x", "weight", "bias"}, {"y"}, {"epsilon", "normalized_axis", "weight_offset"});
+  const DLTensor& x = call.required_input("x");
+  const DLTensor& y = call.required_output("y");
+  Norm norm = read_norm(call, x);
+
+  std::unordered_map<int, memory> arguments;
+  std::optional<DenseVector> weight, bias;
+  if (const DLTensor* tensor = call.input("weight")) {
+    norm.flags |= normalization_flags::use_scale;
+    weight.emplace(*tensor).gather();
+    arguments.emplace(DNNL_ARG_SCALE, weight->as_memory());
+  }
+  if (const DLTensor* tensor = call.input("bias")) {
+    norm.flags |= normalization_flags::use_shift;
+    bias.emplace(*tensor).gather();
+    arguments.emplace(DNNL_ARG_SHIFT, bias->as_memory());
+  }
+
+  const memory::desc x_desc = rows_desc(x, norm.begin, "x"), y_desc = rows_desc(y, norm.begin, "y");
+  const dnnl::layer_normalization_forward::primitive_desc desc(library().engine, dnnl::prop_kind::forward_inference, x_desc, y_desc,
+                                                               norm.scale_shift_type, norm.epsilon, norm.flags);
+  arguments.emplace(DNNL_ARG_SRC, wrap(x_desc, tensor_data(x)));
+  arguments.emplace(DNNL_ARG_DST, wrap(y_desc, tensor_data(y)));
+  execute(dnnl::layer_normalization_forward(desc), arguments);
+  return implementation(desc);
+}
+
+// The statistics are those of the library's own forward pass in training mode.
+struct Statistics {
+  dnnl::layer_normalization_forward::primitive_desc desc;
+  std::unordered_map<int, memory> arguments;  // mean and variance, as the backward primitive takes them
+};
+
+Statistics forward_statistics(const DLTensor& x, const memory::desc& x_desc, const Norm& norm, std::unordered_map<int, memory> arguments) {
+  const memory::desc y_desc(x_desc.get_dims(), data_type(x), memory::format_tag::any);
+  Statistics statistics;
+  statistics.desc = dnnl::layer_normalization_forward::primitive_desc(library().engine, dnnl::prop_kind::forward_training, x_desc, y_desc,
+                                                                      norm.scale_shift_type, norm.epsilon, norm.flags);
+  const memory::desc mean = statistics.desc.mean_desc(), variance = statistics.desc.variance_desc();
+  if (mean.get_size() > 0) statistics.arguments.emplace(DNNL_ARG_MEAN, scratch(mean));
+  if (variance.get_size() > 0) statistics.arguments.emplace(DNNL_ARG_VARIANCE, scratch(variance));
+  arguments.insert(statistics.arguments.begin(), statistics.arguments.end());
+  arguments.emplace(DNNL_ARG_SRC, wrap(x_desc, tensor_data(x)));
+  arguments.emplace(DNNL_ARG_DST, scratch(statistics.desc.dst_desc()));
+  execute(dnnl::layer_normalization_forward(statistics.desc), arguments);
+  return statistics;
+}
+
+std::string backward(const TargetCall& call) {
+  call.require_known({"x", "dy", "weight"}, {"dx", "dweight", "dbias"}, {"epsilon", "normalized_axis", "weight_offset"});
+  const DLTensor& x = call.required_input("x");
+  const DLTensor& dy = call.required_input("dy");
+  const DLTensor& dx = call.required_output("dx");
+  const DLTensor* dweight = call.output("dweight");
+  const DLTensor* dbias = call.output("dbias");
+  Norm norm = read_norm(call, x);
+  const DLTensor* any_gradient = dweight != nullptr ? dweight : dbias;
+  if (any_gradient != nullptr && call.input("weight") == nullptr) norm.scale_shift_type = data_type(*any_gradient);
+  if ((dweight != nullptr && data_type(*dweight) != norm.scale_shift_type) ||
+      (dbias != nullptr && data_type(*dbias) != norm.scale_shift_type))
+    throw Unsupported("oneDNN's scale, shift and their gradients share one data type");
+  const memory::desc x_desc = rows_desc(x, norm.begin, "x"), dy_desc = rows_desc(dy, norm.begin, "dy"),
+                     dx_desc = rows_desc(dx, norm.begin, "dx");
+  const memory::desc vector_desc({x_desc.get_dims().back()}, norm.scale_shift_type, memory::format_tag::a);
+
+  std::unordered_map<int, memory> parameters, gradients;  // of scale and shift
+  std::optional<DenseVector> weight, weight_gradient, bias_gradient;
+  std::vector<char> ones, zeros;
+  if (const DLTensor* tensor = call.input("weight")) {
+    weight.emplace(*tensor).gather();
+    parameters.emplace(DNNL_ARG_SCALE, weight->as_memory());
+  } else if (dweight != nullptr) {  // an absent weight means ones, and the library differentiates only a scale that it is given
+    ones = dense_ones(norm.scale_shift_type, vector_desc.get_dims()[0]);
+    parameters.emplace(DNNL_ARG_SCALE, wrap(vector_desc, ones.data()));
+  }
+  if (!parameters.empty()) {
+    norm.flags |= normalization_flags::use_scale;
+    if (dweight != nullptr) weight_gradient.emplace(*dweight);
+    gradients.emplace(DNNL_ARG_DIFF_SCALE, weight_gradient ? weight_gradient->as_memory() : scratch(vector_desc));
+  }
+  if (dbias != nullptr) {
+    norm.flags |= normalization_flags::use_shift;
+    bias_gradient.emplace(*dbias);
+    gradients.emplace(DNNL_ARG_DIFF_SHIFT, bias_gradient->as_memory());
+    zeros.resize(vector_desc.get_size());
+    parameters.emplace(DNNL_ARG_SHIFT, wrap(vector_desc, zeros.data()));
+  }
+
+  const Statistics statistics = forward_statistics(x, x_desc, norm, parameters);
+  const dnnl::prop_kind kind = gradients.empty() ? dnnl::prop_kind::backward_data : dnnl::prop_kind::backward;
+  const dnnl::layer_normalization_backward::primitive_desc desc(library().engine, kind, dx_desc, dy_desc, x_desc, norm.scale_shift_type,
+                                                                norm.scale_shift_type, norm.epsilon, norm.flags, statistics.desc);
+  std::unordered_map<int, memory> arguments = parameters;
+  arguments.insert(gradients.begin(), gradients.end());
+  arguments.insert(statistics.arguments.begin(), statistics.arguments.end());
+  arguments.emplace(DNNL_ARG_SRC, wrap(x_desc, tensor_data(x)));
+  arguments.emplace(DNNL_ARG_DIFF_DST, wrap(dy_desc, tensor_data(dy)));
+  arguments.emplace(DNNL_ARG_DIFF_SRC, wrap(dx_desc, tensor_data(dx)));
+  execute(dnnl::layer_normalization_backward(desc), arguments);
+  if (weight_gradient) weight_gradient->scatter();
+  if (bias_gradient) bias_gradient->scatter();
+  return implementation(desc);
+}
+
+std::string dispatch(const TargetCall& call) {
+  if (call.op() == "layer_norm" || call.op() == "rms_norm") return forward(call);
+  if (call.op() == "layer_norm_backward" || call.op() == "rms_norm_backward") return backward(call);
+  throw Unsupported("no op '" + std::string(call.op()) + "'");
+}
+
+nf_status run(const nf_call* call) {
+  return guarded_run(call, [](const TargetCall& arguments) {
+    try {
+      return dispatch(arguments);
+    } catch (const dnnl::error& error) {
+      std::string message = first_line_without_paths(error.what());
+      message.resize(std::min(message.size(), message.find(". Run workload")));  // advice about a verbose mode
+      if (error.status == dnnl_unimplemented) throw Unsupported(message + " (unimplemented)");
+      throw Rejected(message + " (" + dnnl_status2str(error.status) + ")");
+    }
+  });
+}
+
+}  // namespace
+}  // namespace normfuzz
+
+const nf_target* normfuzz_target(void) {
+  static const nf_target target = {NORMFUZZ_ABI_VERSION, sizeof(nf_target), normfuzz::version, normfuzz::run};
+  return &target;
+}

@@ -1,0 +1,178 @@
+// torch's ATen operators behind the plug-in interface: layer_norm and rms_norm, forward and backward, on the CPU.
+//
+// Tensors are views of the caller's memory with the caller's sizes, strides and alignment. ATen allocates its results; they are copied,
+// never converted, into the outputs.
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/native_layer_norm.h>
+#include <ATen/ops/native_layer_norm_backward.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rms_norm.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/version.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+// After ATen's headers: one of them may bring DLPack's own DLTensor, which target.h then uses.
+#include "normfuzz/target_call.h"
+
+namespace normfuzz {
+namespace {
+
+const char* version() {
+  static const std::string text = "torch " TORCH_VERSION " (cpu capability " + at::get_cpu_capability() + ")";
+  return text.c_str();
+}
+
+// One thread: a second one makes a small call a hundred times slower and may change the order of sums over rows.
+void limit_threads() {
+  static const bool done = [] {
+    at::set_num_threads(1);
+    at::set_num_interop_threads(1);
+    return true;
+  }();
+  (void)done;
+}
+
+at::ScalarType scalar_type(const DLTensor& tensor) {
+  if (tensor.dtype.lanes == 1 && tensor.dtype.code == 2) {
+    if (tensor.dtype.bits == 64) return at::kDouble;
+    if (tensor.dtype.bits == 32) return at::kFloat;
+    if (tensor.dtype.bits == 16) return at::kHalf;
+  }
+  if (tensor.dtype.lanes == 1 && tensor.dtype.code == 4 && tensor.dtype.bits == 16) return at::kBFloat16;
+  throw Unsupported("a data type that is none of f64, f32, f16, bf16");
+}
+
+at::Tensor view(const DLTensor& tensor) {
+  return at::from_blob(tensor_data(tensor), at::IntArrayRef(tensor.shape, tensor.ndim), at::IntArrayRef(tensor.strides, tensor.ndim),
+                       at::TensorOptions().dtype(scalar_type(tensor)));
+}
+
+// Undefined when absent, which is how ATen spells None.
+at::Tensor view_or_none(const DLTensor* tensor) { return tensor == nullptr ? at::Tensor() : view(*tensor); }
+
+void store(const DLTensor* output, const at::Tensor& result) {
+  if (output == nullptr) return;
+  at::Tensor target = view(*output);
+  if (result.scalar_type() != target.scalar_type())
+    throw Unsupported(std::string("torch returns ") + c10::toString(result.scalar_type()) + " here, the output is " +
+                      c10::toString(target.scalar_type()));
+  if (result.sizes() != target.sizes()) throw Rejected("torch returns a result of another shape than the output");
+  target.copy_(result);
+}
+
+std::vector<int64_t> normalized_shape(const TargetCall& call, const DLTensor& x) {
+  return {x.shape + call.normalized_begin(x.ndim), x.shape + x.ndim};
+}
+
+double epsilon(const TargetCall& call) { return call.number("epsilon", 1e-5); }
+
+void require_plain_rms(const TargetCall& call) {
+  if (call.number("weight_offset", 0) != 0) throw Unsupported("torch's rms_norm has no weight offset");
+  if (call.input("bias") != nullptr) throw Unsupported("torch's rms_norm has no bias");
+}
+
+void layer_norm(const TargetCall& call) {
+  call.require_known({"x", "weight", "bias"}, {"y"}, {"epsilon", "normalized_axis"});
+  const c10::InferenceMode no_autograd;
+  const DLTensor& x = call.required_input("x");
+  store(&call.required_output("y"), at::layer_norm(view(x), normalized_shape(call, x), view_or_none(call.input("weight")),
+                                                   view_or_none(call.input("bias")), epsilon(call)));
+}
+
+void rms_norm(const TargetCall& call) {
+  call.require_known({"x", "weight", "bias"}, {"y"}, {"epsilon", "normalized_axis", "weight_offset"});
+  require_plain_rms(call);
+  const c10::InferenceMode no_autograd;
+  const DLTensor& x = call.required_input("x");
+  store(&call.required_output("y"), at::rms_norm(view(x), normalized_shape(call, x), view_or_none(call.input("weight")), epsilon(call)));
+}
+
+// An absent weight means ones. ATen computes the gradients of weight and bias only where it has them: ones and zeros stand in.
+void layer_norm_backward(const TargetCall& call) {
+  call.require_known({"x", "dy", "weight"}, {"dx", "dweight", "dbias"}, {"epsilon", "normalized_axis"});
+  const c10::InferenceMode no_autograd;
+  const DLTensor& x_argument = call.required_input("x");
+  const std::vector<int64_t> shape = normalized_shape(call, x_argument);
+  const DLTensor *dweight = call.output("dweight"), *dbias = call.output("dbias");
+  const at::Tensor x = view(x_argument), dy = view(call.required_input("dy"));
+  at::Tensor weight = view_or_none(call.input("weight")), bias;
+  if (dweight != nullptr && !weight.defined()) weight = at::ones(shape, at::TensorOptions().dtype(scalar_type(*dweight)));
+  if (dbias != nullptr) bias = at::zeros(shape, at::TensorOptions().dtype(scalar_type(*dbias)));
+
+  const auto [y, mean, reciprocal_deviation] = at::native_layer_norm(x, shape, weight, bias, epsilon(call));
+  const auto [x_gradient, weight_gradient, bias_gradient] =
+      at::native_layer_norm_backward(dy, x, shape, mean, reciprocal_deviation, weight, bias, {true, dweight != nullptr, dbias != nullptr});
+  store(&call.required_output("dx"), x_gradient);
+  store(dweight, weight_gradient);
+  store(dbias, bias_gradient);
+}
+
+// rms_norm has no backward operator on the CPU: autograd differentiates its decomposition.
+void rms_norm_backward(const TargetCall& call) {
+  call.require_known({"x", "dy", "weight"}, {"dx", "dweight"}, {"epsilon", "normalized_axis", "weight_offset"});
+  require_plain_rms(call);
+  const at::AutoGradMode record(true);
+  const DLTensor& x_argument = call.required_input("x");
+  const std::vector<int64_t> shape = normalized_shape(call, x_argument);
+  const DLTensor* dweight = call.output("dweight");
+  std::vector<at::Tensor> leaves = {view(x_argument).requires_grad_(true)};
+  at::Tensor weight = view_or_none(call.input("weight"));
+  if (dweight != nullptr) {
+    if (!weight.defined()) weight = at::ones(shape, at::TensorOptions().dtype(scalar_type(*dweight)));
+    leaves.push_back(weight.requires_grad_(true));
+  }
+  const at::Tensor y = at::rms_norm(leaves[0], shape, weight, epsilon(call));
+  const std::vector<at::Tensor> gradients = torch::autograd::grad({y}, leaves, {view(call.required_input("dy"))});
+  const at::NoGradGuard copying;
+  store(&call.required_output("dx"), gradients[0]);
+  if (dweight != nullptr) store(dweight, gradients[1]);
+}
+
+void dispatch(const TargetCall& call) {
+  if (call.op() == "layer_norm") return layer_norm(call);
+  if (call.op() == "rms_norm") return rms_norm(call);
+  if (call.op() == "layer_norm_backward") return layer_norm_backward(call);
+  if (call.op() == "rms_norm_backward") return rms_norm_backward(call);
+  throw Unsupported("no op '" + std::string(call.op()) + "'");
+}
+
+// torch says of a missing kernel 'not implemented for', and refuses most mixtures of data types with an error of its own: there is no
+// kernel for those either. Every other error is a refusal of these arguments.
+bool means_no_kernel(const TargetCall& call, const std::string& message) {
+  if (message.find("not implemented for") != std::string::npos) return true;
+  const DLTensor* x = call.input("x");
+  for (const char* name : {"weight", "bias", "dy"})
+    if (const DLTensor* tensor = call.input(name); tensor != nullptr && x != nullptr && !same_dtype(*tensor, *x)) return true;
+  return false;
+}
+
+nf_status run(const nf_call* call) {
+  return guarded_run(call, [](const TargetCall& arguments) {
+    limit_threads();
+    try {
+      dispatch(arguments);
+    } catch (const c10::Error& error) {
+      const std::string message = first_line_without_paths(error.what_without_backtrace());
+      if (means_no_kernel(arguments, message)) throw Unsupported(message);
+      throw Rejected(message);
+    }
+    return std::string();
+  });
+}
+
+}  // namespace
+}  // namespace normfuzz
+
+const nf_target* normfuzz_target(void) {
+  static const nf_target target = {NORMFUZZ_ABI_VERSION, sizeof(nf_target), normfuzz::version, normfuzz::run};
+  return &target;
+}
