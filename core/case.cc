@@ -3,24 +3,35 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 
 namespace normfuzz {
 namespace {
 
+bool is_epsilon(double v) { return v >= 0 && std::isfinite(v) && representable(DType::kF32, v); }
+bool is_switch(double v) { return v == 0 || v == 1; }
+bool is_count(double v) { return v >= 1; }
+bool is_exponent(double v) { return v >= 1; }  // of a p-norm; infinity included
+bool is_fraction(double v) { return v >= 0 && v <= 1; }
+bool is_finite(double v) { return std::isfinite(v); }
+bool is_axis(double v) { return v >= -kMaxRank && v < kMaxRank; }  // against the rank itself: oracles/ops' validate()
+
 const std::array kParamTable = {
-    ParamSpec{"epsilon", ParamKind::kNumber, "a finite number >= 0 that float32 represents exactly"},
-    ParamSpec{"weight_offset", ParamKind::kNumber, "0 or 1"},
-    ParamSpec{"normalized_axis", ParamKind::kInteger, "an axis from -rank to rank-1"},
-    ParamSpec{"axis", ParamKind::kInteger, "an axis from -rank to rank-1"},
-    ParamSpec{"groups", ParamKind::kInteger, "an integer >= 1"},
+    ParamSpec{"epsilon", ParamKind::kNumber, "a finite number >= 0 that float32 represents exactly", {}, is_epsilon},
+    ParamSpec{"weight_offset", ParamKind::kNumber, "0 or 1", {}, is_switch},
+    ParamSpec{"normalized_axis", ParamKind::kInteger, "an axis from -rank to rank-1", {}, is_axis},
+    ParamSpec{"axis", ParamKind::kInteger, "an axis from -rank to rank-1", {}, is_axis},
+    ParamSpec{"groups", ParamKind::kInteger, "an integer >= 1", {}, is_count},
     ParamSpec{"layout", ParamKind::kText, "\"nchw\" or \"nhwc\"", {"nchw", "nhwc"}},
-    ParamSpec{"epsilon_mode", ParamKind::kText, "one of none, add_inside, add_outside, max_norm, max_square",
+    ParamSpec{"epsilon_mode",
+              ParamKind::kText,
+              "one of none, add_inside, add_outside, max_norm, max_square",
               {"none", "add_inside", "add_outside", "max_norm", "max_square"}},
-    ParamSpec{"p", ParamKind::kNumber, "a number >= 1 or \"inf\""},
+    ParamSpec{"p", ParamKind::kNumber, "a number >= 1 or \"inf\"", {}, is_exponent},
     ParamSpec{"variance", ParamKind::kText, "\"population\" or \"sample\"", {"population", "sample"}},
-    ParamSpec{"training", ParamKind::kInteger, "0 or 1"},
-    ParamSpec{"momentum", ParamKind::kNumber, "a number from 0 to 1"},
-    ParamSpec{"learning_rate", ParamKind::kNumber, "a finite number"},
+    ParamSpec{"training", ParamKind::kInteger, "0 or 1", {}, is_switch},
+    ParamSpec{"momentum", ParamKind::kNumber, "a number from 0 to 1", {}, is_fraction},
+    ParamSpec{"learning_rate", ParamKind::kNumber, "a finite number", {}, is_finite},
 };
 
 // Two independent 64-bit mixes (splitmix64's finalizer over a running state): 128 bits against accidental collisions, not against attack.
@@ -77,7 +88,10 @@ Tensor* Case::input(std::string_view name) { return const_cast<Tensor*>(static_c
 
 void Case::set_input(std::string_view name, std::optional<Tensor> tensor) {
   for (auto& [n, t] : inputs)
-    if (n == name) { t = std::move(tensor); return; }
+    if (n == name) {
+      t = std::move(tensor);
+      return;
+    }
   inputs.emplace_back(std::string(name), std::move(tensor));
 }
 
@@ -95,28 +109,47 @@ std::string Case::text(std::string_view name, std::string_view fallback) const {
 }
 
 DType Case::dtype() const {
+  for (const char* name : {"x", "a"})
+    if (const Tensor* t = input(name)) return t->dtype;
   for (const auto& [n, t] : inputs)
     if (t) return t->dtype;
   return DType::kF32;
 }
 
+std::string digest(const Tensor& t) {
+  Digest d;
+  add_tensor(d, t);
+  return d.hex();
+}
+
 std::string digest(const Case& c) {
   Digest d;
   d.add(c.op);
+  d.add(c.params.size());
   for (const auto& [name, value] : c.params) {
     d.add(name);
-    if (const auto* number = std::get_if<double>(&value)) d.add(std::bit_cast<std::uint64_t>(*number));
-    else if (const auto* integer = std::get_if<std::int64_t>(&value)) d.add(static_cast<std::uint64_t>(*integer));
-    else d.add(std::get<std::string>(value));
+    if (const auto* number = std::get_if<double>(&value)) {
+      d.add(std::bit_cast<std::uint64_t>(*number));
+    } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+      d.add(static_cast<std::uint64_t>(*integer));
+    } else {
+      d.add(std::get<std::string>(value));
+    }
   }
-  for (const auto& [name, tensor] : c.inputs) {
-    if (!tensor) continue;  // an absent tensor and one never mentioned are the same call
+  std::map<std::string_view, const Tensor*> present;  // an absent tensor and one never mentioned are the same call
+  for (const auto& [name, tensor] : c.inputs)
+    if (tensor) present.emplace(name, &*tensor);
+  d.add(present.size());
+  for (const auto& [name, tensor] : present) {
     d.add(name);
     add_tensor(d, *tensor);
   }
   if (c.property) {
     d.add(c.property->id);
-    for (const auto& [k, v] : c.property->args) { d.add(k); d.add(v); }
+    for (const auto& [key, value] : c.property->args) {
+      d.add(key);
+      d.add(value);
+    }
   }
   return d.hex();
 }

@@ -23,8 +23,9 @@ enum class ParamKind { kNumber, kInteger, kText };
 struct ParamSpec {
   std::string_view name;
   ParamKind kind;
-  std::string_view expects;                  // for error messages: "a number >= 0 representable in float32"
+  std::string_view expects;                    // for error messages: "a number >= 0 representable in float32"
   std::vector<std::string_view> choices = {};  // of a text
+  bool (*accepts)(double) = nullptr;           // of a number or integer: the range; null: any
 };
 // All parameters of PROTOCOLS.md by name; null when there is none of that name.
 const ParamSpec* find_param(std::string_view name);
@@ -62,11 +63,16 @@ struct Case {
   std::string text(std::string_view name, std::string_view fallback) const;
   double epsilon() const { return number("epsilon", 0); }
 
-  // The dtype of the first input (x, or a): the one a case is filed under.
+  // The dtype of x, else of a, else of the first input present: the one a case is filed under.
   DType dtype() const;
+
+  bool operator==(const Case&) const = default;
 };
 
-// A 128-bit digest in hexadecimal over op, parameters, layouts and bits; never over text, source, note, expect or provenance.
+// A 128-bit digest in hexadecimal over op, parameters, layouts, bits and property; never over text, the order of the inputs, source, note,
+// expect or provenance.
 std::string digest(const Case& c);
+// The same over one tensor: dtype, shape, layout and bits.
+std::string digest(const Tensor& t);
 
 }  // namespace normfuzz

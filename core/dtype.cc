@@ -65,17 +65,39 @@ bool representable(DType d, double value) { return value != value || value_from_
 
 std::uint64_t load_bits(DType d, const void* element) {
   switch (format_of(d).bytes) {
-    case 8: { std::uint64_t b; std::memcpy(&b, element, 8); return b; }
-    case 4: { std::uint32_t b; std::memcpy(&b, element, 4); return b; }
-    default: { std::uint16_t b; std::memcpy(&b, element, 2); return b; }
+    case 8: {
+      std::uint64_t b;
+      std::memcpy(&b, element, 8);
+      return b;
+    }
+    case 4: {
+      std::uint32_t b;
+      std::memcpy(&b, element, 4);
+      return b;
+    }
+    default: {
+      std::uint16_t b;
+      std::memcpy(&b, element, 2);
+      return b;
+    }
   }
 }
 
 void store_bits(DType d, void* element, std::uint64_t bits) {
   switch (format_of(d).bytes) {
-    case 8: std::memcpy(element, &bits, 8); return;
-    case 4: { const auto b = static_cast<std::uint32_t>(bits); std::memcpy(element, &b, 4); return; }
-    default: { const auto b = static_cast<std::uint16_t>(bits); std::memcpy(element, &b, 2); return; }
+    case 8:
+      std::memcpy(element, &bits, 8);
+      return;
+    case 4: {
+      const auto b = static_cast<std::uint32_t>(bits);
+      std::memcpy(element, &b, 4);
+      return;
+    }
+    default: {
+      const auto b = static_cast<std::uint16_t>(bits);
+      std::memcpy(element, &b, 2);
+      return;
+    }
   }
 }
 

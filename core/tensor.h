@@ -17,8 +17,8 @@ struct Tensor {
   std::vector<std::int64_t> shape;    // extents; an empty shape is a scalar
   std::vector<std::int64_t> strides;  // elements; same length as shape; 0 allowed on inputs only
   std::int64_t offset = 0;            // elements between the base of the buffer and element [0, ..., 0]
-  int misalign = 0;                   // bytes modulo 64 by which the base address is off a 64-byte boundary (a multiple of the element size)
-  std::vector<std::byte> data;        // size() elements, logical row-major order, dense
+  int misalign = 0;             // bytes modulo 64 by which the base address is off a 64-byte boundary (a multiple of the element size)
+  std::vector<std::byte> data;  // size() elements, logical row-major order, dense
 
   // A dense tensor of zeros.
   static Tensor zeros(DType dtype, std::vector<std::int64_t> shape);
