@@ -21,12 +21,15 @@ function(normfuzz_target_module name)
   set_target_properties(target_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name}
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/targets/${name}")
   normfuzz_warnings(target_${name})
+  set_property(GLOBAL APPEND PROPERTY NORMFUZZ_MODULES target_${name})
+  file(REMOVE "${PROJECT_BINARY_DIR}/targets/${name}/unavailable.txt")
   configure_file("${CMAKE_CURRENT_SOURCE_DIR}/manifest.toml" "${PROJECT_BINARY_DIR}/targets/${name}/manifest.toml" COPYONLY)
 endfunction()
 
 # A target that is not built: says why in a file that `normfuzz targets` reads.
 function(normfuzz_target_missing name reason)
   configure_file("${CMAKE_CURRENT_SOURCE_DIR}/manifest.toml" "${PROJECT_BINARY_DIR}/targets/${name}/manifest.toml" COPYONLY)
+  file(REMOVE "${PROJECT_BINARY_DIR}/targets/${name}/${name}.so")  # of an earlier build that had it
   file(WRITE "${PROJECT_BINARY_DIR}/targets/${name}/unavailable.txt" "${reason}\n")
   message(STATUS "target ${name}: not built, ${reason}")
 endfunction()
