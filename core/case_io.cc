@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/json_document.h"
+#include "core/safetensors.h"
 
 namespace normfuzz {
 namespace {
@@ -24,7 +25,8 @@ bool is_name(std::string_view s) {
 // Decodes one document. Every function returns false after recording the first error.
 class CaseReader {
  public:
-  CaseReader(std::string_view file) : file_(file) {}
+  // `sidecar` is the path of the .safetensors file beside the text; empty: there is none.
+  CaseReader(std::string_view file, std::string sidecar) : file_(file), sidecar_(std::move(sidecar)) {}
 
   Result<Case> read(JsonValue root) {
     Case c;
@@ -87,8 +89,11 @@ class CaseReader {
   bool misalign(JsonValue v, Field field, Tensor& t);
   bool addressed(Field field, const Tensor& t);
   bool data(JsonValue v, Field field, Tensor& t);
+  bool data_beside(JsonValue v, Field field, Tensor& t);
 
   std::string_view file_;
+  std::string sidecar_;
+  std::optional<TensorList> beside_;  // the sidecar's content, once a tensor asked for it
   Error error_;
 };
 
@@ -307,7 +312,28 @@ bool CaseReader::addressed(Field field, const Tensor& t) {
   return good || fail(field, "a layout that spans more than 4 GiB", "shape, strides and offset that stay below it");
 }
 
+// {"safetensors": NAME, "digest": HEX}: the digest ties the two files together, so that a pair from two saves is refused.
+bool CaseReader::data_beside(JsonValue v, Field field, Tensor& t) {
+  const auto name = v.find("safetensors"), digest_field = v.find("digest");
+  if (!name || !digest_field || v.count() != 2) return fail(field, v.describe(), "an array, or an object of safetensors and digest");
+  std::string key, expected;
+  if (!text(*name, field + ".safetensors", key) || !text(*digest_field, field + ".digest", expected)) return false;
+  if (sidecar_.empty()) return fail(field, "data kept in another file", "data in the text, which has no directory");
+  if (!beside_) {
+    Result<TensorList> read = read_safetensors(sidecar_);
+    if (!read) return fail(field, read.error());
+    beside_ = std::move(*read);
+  }
+  const auto found = std::find_if(beside_->begin(), beside_->end(), [&](const auto& entry) { return entry.first == key; });
+  if (found == beside_->end()) return fail(field, "no tensor " + quoted(key) + " in " + sidecar_, "one");
+  if (found->second.dtype != t.dtype || found->second.shape != t.shape)
+    return fail(field, "another dtype or shape in " + sidecar_, "those of this tensor");
+  t.data = found->second.data;
+  return digest(t) == expected || fail(field + ".digest", quoted(expected), "that of the data in " + sidecar_ + ", " + digest(t));
+}
+
 bool CaseReader::data(JsonValue v, Field field, Tensor& t) {
+  if (v.kind() == JsonKind::kObject) return data_beside(v, field, t);
   if (!is(v, JsonKind::kArray, field, "an array of numbers")) return false;
   if (v.count() != t.size()) {
     return fail(field, std::to_string(v.count()) + " elements", std::to_string(t.size()) + " (the product of the shape)");
@@ -333,19 +359,31 @@ bool CaseReader::data(JsonValue v, Field field, Tensor& t) {
 
 }  // namespace
 
-Result<Case> parse_case(std::string_view json, std::string_view name) {
+namespace {
+
+Result<Case> parse(std::string_view json, std::string_view name, const std::string& sidecar) {
   if (json.size() > kMaxCaseBytes)
     return Error{std::string(name) + ": document: " + std::to_string(json.size()) + " bytes, expected at most " +
                  std::to_string(kMaxCaseBytes)};
   const Result<JsonDocument> document = JsonDocument::parse(json, name);
   if (!document) return Error{document.error()};
-  return CaseReader(name).read(document->root());
+  return CaseReader(name, sidecar).read(document->root());
 }
+
+}  // namespace
+
+std::string sidecar_path(const std::string& case_path) {
+  constexpr std::string_view kExtension = ".json";
+  const bool json = case_path.size() > kExtension.size() && case_path.ends_with(kExtension);
+  return case_path.substr(0, case_path.size() - (json ? kExtension.size() : 0)) + ".safetensors";
+}
+
+Result<Case> parse_case(std::string_view json, std::string_view name) { return parse(json, name, ""); }
 
 Result<Case> read_case(const std::string& path) {
   const Result<std::string> content = read_file(path, kMaxCaseBytes);
   if (!content) return Error{content.error()};
-  return parse_case(*content, path);
+  return parse(*content, path, sidecar_path(path));
 }
 
 }  // namespace normfuzz

@@ -27,7 +27,12 @@ Result<Case> read_case(const std::string& path);
 // All data inline, one line per tensor, floats as the shortest C hexadecimal strings: parse_case(write_case(c)) == c, given that every NaN
 // is the canonical one and every text UTF-8.
 std::string write_case(const Case& c);
-// Writes to a temporary name in the same directory, then renames. Refuses a NaN with a payload: the format cannot keep it.
+
+// Writes to a temporary name in the same directory, then renames. A case of more than kMaxTextElements elements keeps its data in
+// sidecar_path(path), which is written first and tied to the text by digests. Refuses a NaN with a payload: text cannot keep it.
 Status save_case(const Case& c, const std::string& path);
+
+// DIR/case.json -> DIR/case.safetensors.
+std::string sidecar_path(const std::string& case_path);
 
 }  // namespace normfuzz

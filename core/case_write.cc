@@ -1,6 +1,7 @@
 // The writing half of core/case_io.h.
 #include "core/case_io.h"
 #include "core/json_document.h"
+#include "core/safetensors.h"
 
 namespace normfuzz {
 namespace {
@@ -14,7 +15,18 @@ void append_integers(std::string& out, const std::vector<std::int64_t>& values) 
   out += ']';
 }
 
-void append_tensor(std::string& out, const Tensor& t) {
+void append_elements(std::string& out, const Tensor& t) {
+  out += '[';
+  for (std::int64_t i = 0, n = t.size(); i < n; ++i) {
+    out += i ? ",\"" : "\"";
+    append_hex(out, t.value(i));
+    out += '"';
+  }
+  out += ']';
+}
+
+// `name_beside` is the tensor's name in the file beside the text; empty: its elements stand in the text.
+void append_tensor(std::string& out, const Tensor& t, const std::string& name_beside) {
   out += "{\"dtype\":\"";
   out += name_of(t.dtype);
   out += "\",\"shape\":";
@@ -25,13 +37,15 @@ void append_tensor(std::string& out, const Tensor& t) {
   }
   if (t.offset) out += ",\"offset\":" + std::to_string(t.offset);
   if (t.misalign) out += ",\"misalign\":" + std::to_string(t.misalign);
-  out += ",\"data\":[";
-  for (std::int64_t i = 0, n = t.size(); i < n; ++i) {
-    out += i ? ",\"" : "\"";
-    append_hex(out, t.value(i));
-    out += '"';
+  out += ",\"data\":";
+  if (name_beside.empty()) {
+    append_elements(out, t);
+  } else {
+    out += "{\"safetensors\":";
+    append_json_string(out, name_beside);
+    out += ",\"digest\":\"" + digest(t) + "\"}";
   }
-  out += "]}";
+  out += '}';
 }
 
 void append_param(std::string& out, const ParamValue& value) {
@@ -54,13 +68,13 @@ void append_key(std::string& out, bool& first, std::string_view name, std::strin
   out += ':';
 }
 
-void append_inputs(std::string& out, const Case& c) {
+void append_inputs(std::string& out, const Case& c, bool beside) {
   out += ",\n \"inputs\":{\n  ";
   bool first = true;
   for (const auto& [name, tensor] : c.inputs) {
     append_key(out, first, name, ",\n  ");
     if (tensor) {
-      append_tensor(out, *tensor);
+      append_tensor(out, *tensor, beside ? "inputs." + name : "");
     } else {
       out += "null";
     }
@@ -68,12 +82,12 @@ void append_inputs(std::string& out, const Case& c) {
   out += "\n }";
 }
 
-void append_expect(std::string& out, const Case& c) {
+void append_expect(std::string& out, const Case& c, bool beside) {
   out += ",\n \"expect\":{\n  ";
   bool first = true;
   for (const auto& [name, tensor] : c.expect) {
     append_key(out, first, name, ",\n  ");
-    append_tensor(out, tensor);
+    append_tensor(out, tensor, beside ? "expect." + name : "");
   }
   out += "\n }";
 }
@@ -98,6 +112,42 @@ void append_property(std::string& out, const PropertyRef& p) {
   out += "}}";
 }
 
+std::string to_text(const Case& c, bool beside) {
+  std::string out = "{\"schema\":";
+  append_json_string(out, kCaseSchema);
+  out += ",\"op\":";
+  append_json_string(out, c.op);
+  out += ",\n \"params\":{";
+  bool first = true;
+  for (const auto& [name, value] : c.params) {
+    append_key(out, first, name);
+    append_param(out, value);
+  }
+  out += '}';
+  append_inputs(out, c, beside);
+  for (const auto& [name, value] : {std::pair<std::string_view, const std::string&>{"source", c.source}, {"note", c.note}}) {
+    if (value.empty()) continue;
+    out += ",\n ";
+    append_json_string(out, name);
+    out += ':';
+    append_json_string(out, value);
+  }
+  if (!c.expect.empty()) append_expect(out, c, beside);
+  if (c.provenance) append_provenance(out, *c.provenance);
+  if (c.property) append_property(out, *c.property);
+  out += "}\n";
+  return out;
+}
+
+// Every tensor with its name beside the text: "inputs.x", "expect.y".
+std::vector<std::pair<std::string, const Tensor*>> all_tensors(const Case& c) {
+  std::vector<std::pair<std::string, const Tensor*>> out;
+  for (const auto& [name, tensor] : c.inputs)
+    if (tensor) out.emplace_back("inputs." + name, &*tensor);
+  for (const auto& [name, tensor] : c.expect) out.emplace_back("expect." + name, &tensor);
+  return out;
+}
+
 // The canonical NaN is the only one that "nan" stands for.
 Status check_nans(const Tensor& t, const std::string& field) {
   for (std::int64_t i = 0, n = t.size(); i < n; ++i) {
@@ -110,41 +160,20 @@ Status check_nans(const Tensor& t, const std::string& field) {
 
 }  // namespace
 
-std::string write_case(const Case& c) {
-  std::string out = "{\"schema\":";
-  append_json_string(out, kCaseSchema);
-  out += ",\"op\":";
-  append_json_string(out, c.op);
-  out += ",\n \"params\":{";
-  bool first = true;
-  for (const auto& [name, value] : c.params) {
-    append_key(out, first, name);
-    append_param(out, value);
-  }
-  out += '}';
-  append_inputs(out, c);
-  for (const auto& [name, value] : {std::pair<std::string_view, const std::string&>{"source", c.source}, {"note", c.note}}) {
-    if (value.empty()) continue;
-    out += ",\n ";
-    append_json_string(out, name);
-    out += ':';
-    append_json_string(out, value);
-  }
-  if (!c.expect.empty()) append_expect(out, c);
-  if (c.provenance) append_provenance(out, *c.provenance);
-  if (c.property) append_property(out, *c.property);
-  out += "}\n";
-  return out;
-}
+std::string write_case(const Case& c) { return to_text(c, false); }
 
 Status save_case(const Case& c, const std::string& path) {
-  for (const auto& [name, tensor] : c.inputs) {
-    if (!tensor) continue;
-    if (Status s = check_nans(*tensor, path + ": inputs." + name + ".data"); !s) return s;
+  const auto tensors = all_tensors(c);
+  std::int64_t elements = 0;
+  for (const auto& [name, tensor] : tensors) {
+    elements += tensor->size();
+    if (Status s = check_nans(*tensor, path + ": " + name + ".data"); !s) return s;
   }
-  for (const auto& [name, tensor] : c.expect)
-    if (Status s = check_nans(tensor, path + ": expect." + name + ".data"); !s) return s;
-  return write_file_atomically(path, write_case(c));
+  const bool beside = elements > kMaxTextElements;
+  if (beside) {
+    if (Status s = write_file_atomically(sidecar_path(path), write_safetensors(tensors)); !s) return s;
+  }
+  return write_file_atomically(path, to_text(c, beside));
 }
 
 }  // namespace normfuzz
