@@ -169,7 +169,10 @@ std::string write_safetensors(const std::vector<std::pair<std::string, const Ten
     if (header.size() > 1) header += ',';
     append_json_string(header, name);
     header += ":{\"dtype\":\"" + std::string(kDtypeNames[static_cast<std::size_t>(tensor->dtype)]) + "\",\"shape\":[";
-    for (std::size_t i = 0; i < tensor->shape.size(); ++i) header += (i ? "," : "") + std::to_string(tensor->shape[i]);
+    for (std::size_t i = 0; i < tensor->shape.size(); ++i) {
+      if (i) header += ',';
+      header += std::to_string(tensor->shape[i]);
+    }
     header += "],\"data_offsets\":[" + std::to_string(at) + "," + std::to_string(at + tensor->data.size()) + "]}";
     at += tensor->data.size();
   }
