@@ -7,10 +7,11 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <iterator>
+#include <functional>
 #include <numeric>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -34,11 +35,7 @@ class OneProcessor {
     if (sched_getaffinity(0, sizeof(saved_), &saved_) != 0) return;
     cpu_set_t one;
     CPU_ZERO(&one);
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-      if (CPU_ISSET(cpu, &saved_)) {
-        CPU_SET(cpu, &one);
-        break;
-      }
+    CPU_SET(sched_getcpu(), &one);
     narrowed_ = sched_setaffinity(0, sizeof(one), &one) == 0;
   }
   ~OneProcessor() {
@@ -80,36 +77,28 @@ Library make_library() {
 }
 
 Library& library() {
-  static Library instance = make_library();
-  return instance;
+  try {
+    static Library instance = make_library();
+    return instance;
+  } catch (const dnnl::error& error) {
+    throw Unsupported(std::string("no CPU engine: ") + error.what());
+  }
 }
 
-const char* isa_name() {
-  switch (dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::isa_default:
-      return "default";
+// The levels that the variants force, by name; any other by the library's own number.
+std::string isa_name() {
+  const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
+  switch (isa) {
     case dnnl::cpu_isa::sse41:
       return "sse41";
-    case dnnl::cpu_isa::avx:
-      return "avx";
     case dnnl::cpu_isa::avx2:
       return "avx2";
-    case dnnl::cpu_isa::avx2_vnni:
-      return "avx2_vnni";
     case dnnl::cpu_isa::avx512_core:
       return "avx512_core";
-    case dnnl::cpu_isa::avx512_core_vnni:
-      return "avx512_core_vnni";
-    case dnnl::cpu_isa::avx512_core_bf16:
-      return "avx512_core_bf16";
     case dnnl::cpu_isa::avx512_core_fp16:
       return "avx512_core_fp16";
-    case dnnl::cpu_isa::avx512_core_amx:
-      return "avx512_core_amx";
-    case dnnl::cpu_isa::avx512_core_amx_fp16:
-      return "avx512_core_amx_fp16";
     default:
-      return "of another name";
+      return "0x" + (std::ostringstream() << std::hex << static_cast<int>(isa)).str();
   }
 }
 
@@ -274,8 +263,6 @@ void execute(const dnnl::primitive& primitive, const std::unordered_map<int, mem
   library().stream.wait();
 }
 
-std::string implementation(const dnnl::primitive_desc_base& desc) { return std::string("impl: ") + desc.impl_info_str(); }
-
 std::string forward(const TargetCall& call) {
   call.require_known({"x", "weight", "bias"}, {"y"}, {"epsilon", "normalized_axis", "weight_offset"});
   const DLTensor& x = call.required_input("x");
@@ -301,7 +288,7 @@ std::string forward(const TargetCall& call) {
   arguments.emplace(DNNL_ARG_SRC, wrap(x_desc, tensor_data(x)));
   arguments.emplace(DNNL_ARG_DST, wrap(y_desc, tensor_data(y)));
   execute(dnnl::layer_normalization_forward(desc), arguments);
-  return implementation(desc);
+  return std::string("impl: ") + desc.impl_info_str();
 }
 
 // The statistics are those of the library's own forward pass in training mode.
@@ -325,60 +312,69 @@ Statistics forward_statistics(const DLTensor& x, const memory::desc& x_desc, con
   return statistics;
 }
 
-std::string backward(const TargetCall& call) {
-  call.require_known({"x", "dy", "weight"}, {"dx", "dweight", "dbias"}, {"epsilon", "normalized_axis", "weight_offset"});
-  const DLTensor& x = call.required_input("x");
-  const DLTensor& dy = call.required_input("dy");
-  const DLTensor& dx = call.required_output("dx");
-  const DLTensor* dweight = call.output("dweight");
-  const DLTensor* dbias = call.output("dbias");
-  Norm norm = read_norm(call, x);
-  const DLTensor* any_gradient = dweight != nullptr ? dweight : dbias;
-  if (any_gradient != nullptr && call.input("weight") == nullptr) norm.scale_shift_type = data_type(*any_gradient);
-  if ((dweight != nullptr && data_type(*dweight) != norm.scale_shift_type) ||
-      (dbias != nullptr && data_type(*dbias) != norm.scale_shift_type))
-    throw Unsupported("oneDNN's scale, shift and their gradients share one data type");
-  const memory::desc x_desc = rows_desc(x, norm.begin, "x"), dy_desc = rows_desc(dy, norm.begin, "dy"),
-                     dx_desc = rows_desc(dx, norm.begin, "dx");
-  const memory::desc vector_desc({x_desc.get_dims().back()}, norm.scale_shift_type, memory::format_tag::a);
-
-  std::unordered_map<int, memory> parameters, gradients;  // of scale and shift
+// Scale, shift and their gradients as arguments of the two primitives; sets the flags that go with them.
+struct AffineGradients {
+  std::unordered_map<int, memory> parameters, gradients;
   std::optional<DenseVector> weight, weight_gradient, bias_gradient;
   std::vector<char> ones, zeros;
-  if (const DLTensor* tensor = call.input("weight")) {
-    weight.emplace(*tensor).gather();
-    parameters.emplace(DNNL_ARG_SCALE, weight->as_memory());
-  } else if (dweight != nullptr) {  // an absent weight means ones, and the library differentiates only a scale that it is given
-    ones = dense_ones(norm.scale_shift_type, vector_desc.get_dims()[0]);
-    parameters.emplace(DNNL_ARG_SCALE, wrap(vector_desc, ones.data()));
-  }
-  if (!parameters.empty()) {
-    norm.flags |= normalization_flags::use_scale;
-    if (dweight != nullptr) weight_gradient.emplace(*dweight);
-    gradients.emplace(DNNL_ARG_DIFF_SCALE, weight_gradient ? weight_gradient->as_memory() : scratch(vector_desc));
-  }
-  if (dbias != nullptr) {
-    norm.flags |= normalization_flags::use_shift;
-    bias_gradient.emplace(*dbias);
-    gradients.emplace(DNNL_ARG_DIFF_SHIFT, bias_gradient->as_memory());
-    zeros.resize(vector_desc.get_size());
-    parameters.emplace(DNNL_ARG_SHIFT, wrap(vector_desc, zeros.data()));
+
+  AffineGradients(const TargetCall& call, Norm& norm, int64_t cols) {
+    const DLTensor *weight_tensor = call.input("weight"), *dweight = call.output("dweight"), *dbias = call.output("dbias");
+    if (weight_tensor == nullptr && dweight != nullptr) norm.scale_shift_type = data_type(*dweight);
+    if (weight_tensor == nullptr && dweight == nullptr && dbias != nullptr) norm.scale_shift_type = data_type(*dbias);
+    for (const DLTensor* gradient : {dweight, dbias})
+      if (gradient != nullptr && data_type(*gradient) != norm.scale_shift_type)
+        throw Unsupported("oneDNN's scale, shift and their gradients share one data type in this interface");
+    const memory::desc vector_desc({cols}, norm.scale_shift_type, memory::format_tag::a);
+
+    if (weight_tensor != nullptr) {
+      weight.emplace(*weight_tensor).gather();
+      parameters.emplace(DNNL_ARG_SCALE, weight->as_memory());
+    } else if (dweight != nullptr) {  // an absent weight means ones, and the library differentiates only a scale that it is given
+      ones = dense_ones(norm.scale_shift_type, cols);
+      parameters.emplace(DNNL_ARG_SCALE, wrap(vector_desc, ones.data()));
+    }
+    if (!parameters.empty()) {
+      norm.flags |= normalization_flags::use_scale;
+      if (dweight != nullptr) weight_gradient.emplace(*dweight);
+      gradients.emplace(DNNL_ARG_DIFF_SCALE, weight_gradient ? weight_gradient->as_memory() : scratch(vector_desc));
+    }
+    if (dbias != nullptr) {
+      norm.flags |= normalization_flags::use_shift;
+      bias_gradient.emplace(*dbias);
+      gradients.emplace(DNNL_ARG_DIFF_SHIFT, bias_gradient->as_memory());
+      zeros.resize(vector_desc.get_size());
+      parameters.emplace(DNNL_ARG_SHIFT, wrap(vector_desc, zeros.data()));
+    }
   }
 
-  const Statistics statistics = forward_statistics(x, x_desc, norm, parameters);
-  const dnnl::prop_kind kind = gradients.empty() ? dnnl::prop_kind::backward_data : dnnl::prop_kind::backward;
+  void scatter() const {
+    if (weight_gradient) weight_gradient->scatter();
+    if (bias_gradient) bias_gradient->scatter();
+  }
+};
+
+std::string backward(const TargetCall& call) {
+  call.require_known({"x", "dy", "weight"}, {"dx", "dweight", "dbias"}, {"epsilon", "normalized_axis", "weight_offset"});
+  const DLTensor &x = call.required_input("x"), &dy = call.required_input("dy"), &dx = call.required_output("dx");
+  Norm norm = read_norm(call, x);
+  const memory::desc x_desc = rows_desc(x, norm.begin, "x"), dy_desc = rows_desc(dy, norm.begin, "dy"),
+                     dx_desc = rows_desc(dx, norm.begin, "dx");
+  AffineGradients affine(call, norm, x_desc.get_dims().back());
+  const Statistics statistics = forward_statistics(x, x_desc, norm, affine.parameters);
+
+  const dnnl::prop_kind kind = affine.gradients.empty() ? dnnl::prop_kind::backward_data : dnnl::prop_kind::backward;
   const dnnl::layer_normalization_backward::primitive_desc desc(library().engine, kind, dx_desc, dy_desc, x_desc, norm.scale_shift_type,
                                                                 norm.scale_shift_type, norm.epsilon, norm.flags, statistics.desc);
-  std::unordered_map<int, memory> arguments = parameters;
-  arguments.insert(gradients.begin(), gradients.end());
+  std::unordered_map<int, memory> arguments = affine.parameters;
+  arguments.insert(affine.gradients.begin(), affine.gradients.end());
   arguments.insert(statistics.arguments.begin(), statistics.arguments.end());
   arguments.emplace(DNNL_ARG_SRC, wrap(x_desc, tensor_data(x)));
   arguments.emplace(DNNL_ARG_DIFF_DST, wrap(dy_desc, tensor_data(dy)));
   arguments.emplace(DNNL_ARG_DIFF_SRC, wrap(dx_desc, tensor_data(dx)));
   execute(dnnl::layer_normalization_backward(desc), arguments);
-  if (weight_gradient) weight_gradient->scatter();
-  if (bias_gradient) bias_gradient->scatter();
-  return implementation(desc);
+  affine.scatter();
+  return std::string("impl: ") + desc.impl_info_str();
 }
 
 std::string dispatch(const TargetCall& call) {
