@@ -45,20 +45,19 @@ std::uint64_t bits_from_value(DType d, double value) {
   const FloatFormat& f = format_of(d);
   const std::uint64_t sign = std::signbit(value) ? std::uint64_t{1} << (total_bits(f) - 1) : 0;
   const std::uint64_t infinity = ((std::uint64_t{1} << (total_bits(f) - 1)) - 1) & ~((std::uint64_t{1} << mantissa_bits(f)) - 1);
-  const double a = std::fabs(value);
-  if (std::isinf(a)) return sign | infinity;
-  // Scale so that one unit in the last place of the target is 1, then round to nearest even: exact in double, no second rounding.
-  int exponent = 0;
-  std::frexp(a, &exponent);
-  const int e = a == 0 ? f.min_exponent : std::max(exponent - 1, f.min_exponent);
-  const double scaled = std::ldexp(a, mantissa_bits(f) - e);
-  double whole = std::floor(scaled);
-  const double rest = scaled - whole;
-  if (rest > 0.5 || (rest == 0.5 && std::fmod(whole, 2) == 1)) whole += 1;
+  const std::uint64_t magnitude = std::bit_cast<std::uint64_t>(value) & ~(std::uint64_t{1} << 63);
+  const int e = static_cast<int>(magnitude >> 52) - 1023;  // of a double's subnormal: below every 16-bit number
+  if (e > f.max_exponent) return sign | infinity;
+  // The double's 53-bit significand in units in the last place of the target (of its subnormals below its smallest normal), to nearest
+  // even.
+  const std::uint64_t significand = (magnitude & ((std::uint64_t{1} << 52) - 1)) | (std::uint64_t{1} << 52);
+  const int shift = 52 - mantissa_bits(f) + std::max(f.min_exponent - e, 0);
+  if (shift > 53) return sign;  // below half of the smallest subnormal
+  const std::uint64_t whole = significand >> shift, rest = significand & ((std::uint64_t{1} << shift) - 1),
+                      half = std::uint64_t{1} << (shift - 1);
+  const std::uint64_t rounded = whole + (rest > half || (rest == half && (whole & 1)));
   // Adding (biased exponent - 1) << mantissa_bits to the integer significand carries correctly into the exponent and to infinity.
-  const std::uint64_t significand = static_cast<std::uint64_t>(whole);
-  const std::uint64_t bits = significand + (static_cast<std::uint64_t>(e - f.min_exponent) << mantissa_bits(f));
-  return sign | (bits >= infinity ? infinity : bits);
+  return sign | (rounded + (static_cast<std::uint64_t>(std::max(e - f.min_exponent, 0)) << mantissa_bits(f)));
 }
 
 bool representable(DType d, double value) { return value != value || value_from_bits(d, bits_from_value(d, value)) == value; }
