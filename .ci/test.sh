@@ -7,17 +7,18 @@ lint_folders="core oracles harness reports cli"
 passed=0 failed=0 skipped=0
 skip_reasons=()
 
-# count_tests LABEL JUNIT_FILE: adds a ctest report to the sums and keeps the reason of each skip (what the test printed after 'Skipped').
+# count_tests LABEL JUNIT_FILE SECONDS: adds a ctest report to the sums and keeps the reason of each skip (what the test printed after 'Skipped').
 count_tests() {
-  local label=$1 report=$2 total bad left name reason
+  local label=$1 report=$2 seconds=$3 total bad left name reason
   read -r total bad left < <(sed -n '/<testsuite/,/>/p' "$report" | tr '\n' ' ' |
     sed -E 's/.*tests="([0-9]+)".*failures="([0-9]+)".*disabled="([0-9]+)".*skipped="([0-9]+)".*/\1 \2 \3 \4/' | awk '{print $1, $2, $3 + $4}')
   passed=$((passed + total - bad - left)) failed=$((failed + bad)) skipped=$((skipped + left))
-  say "$label: $((total - bad - left)) passed, $bad failed, $left skipped"
+  say "$label: $((total - bad - left)) passed, $bad failed, $left skipped in $seconds s"
   while IFS=$'\t' read -r name reason; do skip_reasons+=("$label: $name: $reason"); done < <(awk '
+    { gsub(/&quot;/, "\""); gsub(/&lt;/, "<"); gsub(/&gt;/, ">"); gsub(/&amp;/, "\\&") }
     /<testcase / { name = $0; sub(/.* name="/, "", name); sub(/".*/, "", name); skip = 0; reason = "" }
     /<skipped/ { skip = 1 }
-    /<testcase .*status="disabled"/ { skip = 1; reason = "disabled" }
+    /status="disabled"/ { skip = 1; reason = "disabled" }
     expect { if (reason == "") reason = $0; expect = 0 }
     / Skipped$|>Skipped$|^Skipped$/ { expect = 1 }
     /<\/testcase>/ { if (skip) print name "\t" (reason == "" ? "no reason given" : reason); skip = 0 }' "$report")
@@ -36,7 +37,7 @@ run_ctest() {
     say "$label: the whole log is $log"
   fi
   [ -f "$report" ] || fail "$label: ctest did not run"
-  count_tests "$label ($((SECONDS - start)) s)" "$report"
+  count_tests "$label" "$report" $((SECONDS - start))
 }
 
 # check LABEL TOOL COMMAND...: a check that counts as one test.
@@ -50,7 +51,7 @@ check() {
     say "$label: clean ($((SECONDS - start)) s)"
   else
     failed=$((failed + 1))
-    grep -E 'error:|warning:' "$log" | sort -u | head -n 40 | sed "s|$root/||; s/^/  | /" >&2
+    grep -E 'error:|warning:' "$log" | sort -u | sort -t: -k1,1 ${one_each_file:+-u} | head -n 40 | sed "s|$root/||; s/^/  | /" >&2 || true
     say "$label: not clean ($((SECONDS - start)) s); the whole log is $log"
   fi
 }
@@ -61,10 +62,17 @@ check_format() {
   cd "$root" && find $(existing $format_folders) \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -print0 | xargs -0 clang-format-16 --dry-run -Werror
 }
 
-# Lints each source that the build compiles, with the flags it is compiled with.
+# Lints each source that the build compiles, with the flags it is compiled with, unless neither it nor one of its headers changed since it last
+# was clean: the object file is newer than the stamp exactly then.
 check_lint() {
-  sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$build/compile_commands.json" | sort -u | grep -E "^$root/($(echo $lint_folders | tr ' ' '|'))/" |
-    xargs -P "$(nproc)" -n 1 clang-tidy-16 -p "$build" --quiet --warnings-as-errors='*'
+  local folders sources file object stamp
+  folders=$(echo $lint_folders | tr ' ' '|')
+  sources=$(sed -n 's/^ *"command": ".* -o \([^ ]*\) -c \([^ "]*\)",*$/\2\t\1/p' "$build/compile_commands.json" | grep -E "^$root/($folders)/")
+  [ -n "$sources" ] || { echo "error: found no source in $build/compile_commands.json"; return 1; }
+  echo "$sources" | while IFS=$'\t' read -r file object; do
+    stamp=$build/$object.lint
+    [ "$stamp" -nt "$build/$object" ] && [ "$stamp" -nt "$root/.clang-tidy" ] || printf '%s\0%s\0' "$file" "$stamp"
+  done | xargs -0 -r -P "$(nproc)" -n 2 bash -c 'clang-tidy-16 -p "$0" --quiet --warnings-as-errors="*" "$1" && touch "$2"' "$build"
 }
 
 run_tests() {
@@ -78,7 +86,7 @@ run_tests() {
     for folder in $sanitized_folders; do goals+=("tests/$folder/all"); done
     with_lock "$build-sanitize/.lock" build_with sanitize "$build-sanitize" "${goals[@]}"
     for folder in $sanitized_folders; do run_ctest "sanitized tests of $folder" "$build-sanitize/tests/$folder"; done
-    check "clang-format" clang-format-16 check_format
+    one_each_file=yes check "clang-format" clang-format-16 check_format
     check "clang-tidy" clang-tidy-16 check_lint
   fi
   for reason in "${skip_reasons[@]}"; do say "skipped: $reason"; done
