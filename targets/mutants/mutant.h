@@ -1,0 +1,47 @@
+// Kernels with one known bug each, and correct controls: what the judge must catch and must not catch.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.h"
+#include "oracles/ops/row_inputs.h"
+
+namespace normfuzz {
+
+enum class MutantMoments { kTwoPass, kOnePass, kWelford };
+enum class MutantSum { kSequential, kPairwise };
+enum class MutantEpsilon { kInside, kOutside, kDropped, kFixed, kMaximum };
+
+// Where the plain scalar kernel departs from the formula; the defaults are the correct kernel.
+struct MutantPolicy {
+  MutantMoments moments = MutantMoments::kTwoPass;
+  MutantSum sum = MutantSum::kSequential;
+  MutantEpsilon epsilon = MutantEpsilon::kInside;  // rsqrt(s + e), 1 / (sqrt(s) + e), rsqrt(s), rsqrt(s + 1e-5), rsqrt(max(s, e))
+  bool sample_variance = false;                    // divides by n - 1
+  int root_bits = 0;                               // significand bits of the reciprocal root, the rest cut off; 0: all
+  std::int64_t vector_width = 0;                   // elements behind the last full vector are left out of the sums; 0: none are
+  std::int64_t weight_shift = 0;                   // element i takes the weight of element i + shift
+  bool bf16_mean = false;                          // the mean is stored in bf16
+};
+
+struct Mutant {
+  std::string_view name;
+  std::string_view family;      // kind of bug, as public reports name it; empty: a correct control
+  std::string_view bug;         // what it does
+  std::string_view references;  // public reports of the family
+  MutantPolicy policy;
+  bool for_rms_norm;  // whether the policy changes, or as a control serves, rms_norm too
+
+  bool control() const { return family.empty(); }
+};
+
+std::span<const Mutant> all_mutants();
+const Mutant* find_mutant(std::string_view name);
+
+// One row of `op` (layer_norm or rms_norm), computed in f32 (f64 for f64) and rounded to `storage`.
+std::vector<double> run_mutant(const MutantPolicy& policy, std::string_view op, DType storage, const RowInputs& row);
+
+}  // namespace normfuzz
