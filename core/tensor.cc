@@ -1,6 +1,7 @@
 #include "core/tensor.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace normfuzz {
 
@@ -29,6 +30,40 @@ Tensor Tensor::zeros(DType dtype, std::vector<std::int64_t> shape) {
 std::int64_t Tensor::size() const { return checked_size(shape); }
 
 bool Tensor::dense() const { return offset == 0 && misalign == 0 && strides == dense_strides(shape); }
+
+namespace {
+
+// All 65,536 values of a 16-bit format, as floats: exact, and one load where a conversion would branch.
+std::vector<float> table_of(DType d) {
+  std::vector<float> table(65536);
+  for (std::uint32_t b = 0; b < 65536; ++b) table[b] = static_cast<float>(value_from_bits(d, b));
+  return table;
+}
+
+template <class Stored, class F>
+std::vector<double> decode(const Tensor& t, F value) {
+  std::vector<double> out(static_cast<std::size_t>(t.size()));
+  const std::byte* at = t.data.data();
+  for (double& v : out) {
+    Stored s;
+    std::memcpy(&s, at, sizeof s);
+    at += sizeof s;
+    v = value(s);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<double> Tensor::values() const {
+  static const std::vector<float> kHalf = table_of(DType::kF16);
+  switch (dtype) {
+    case DType::kF64: return decode<double>(*this, [](double v) { return v; });
+    case DType::kF32: return decode<float>(*this, [](float v) { return static_cast<double>(v); });
+    case DType::kF16: return decode<std::uint16_t>(*this, [](std::uint16_t b) { return static_cast<double>(kHalf[b]); });
+    default: return decode<std::uint16_t>(*this, [](std::uint16_t b) { return static_cast<double>(std::bit_cast<float>(std::uint32_t{b} << 16)); });
+  }
+}
 
 std::int64_t Tensor::extent() const {
   if (size() == 0) return offset;

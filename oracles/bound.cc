@@ -3,21 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "oracles/number/ball_arithmetic.h"
-#include "oracles/ops/all-inl.h"
 
 namespace normfuzz {
 namespace {
+
+#include "oracles/ops/all-inl.h"
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr mpfr_prec_t kMostBits = 8192;  // f64 spans 2^-1074..2^1024: its squares and their sums are exact far below this
 
 std::vector<double> values_of(const Tensor* t, std::int64_t n, double absent) {
-  std::vector<double> v(static_cast<std::size_t>(n), absent);
-  if (t)
-    for (std::int64_t i = 0; i < n; ++i) v[static_cast<std::size_t>(i)] = t->value(i);
-  return v;
+  return t ? t->values() : std::vector<double>(static_cast<std::size_t>(n), absent);
 }
 
 bool all_finite(const std::vector<double>& v) {
@@ -107,6 +106,8 @@ CaseRows::CaseRows(const Case& c)
   x_ = values_of(&x, x.size(), 0);
   weight_ = values_of(c.input("weight"), view_.cols(), 1);
   bias_ = values_of(c.input("bias"), view_.cols(), 0);
+  for (const double w : weight_) largest_parameter_ = std::max(largest_parameter_, std::fabs(weight_offset_ + w));
+  for (const double b : bias_) largest_parameter_ = std::max(largest_parameter_, std::fabs(b));
   parameters_finite_ = all_finite(weight_) && all_finite(bias_);
   finite_.assign(static_cast<std::size_t>(rows()), 1);
   if (!all_finite(x_))
@@ -155,7 +156,7 @@ std::vector<ElementBound> row_bounds(const CaseRows& rows, std::int64_t r, const
   for (;; bits *= 2) {
     const PrecisionScope precision(bits);
     const BallArithmetic arithmetic(contract, rows.storage(), row.n);
-    const auto balls = with_formula(rows.op(), [&](auto* op) { return formula(op, arithmetic, row); });
+    const auto balls = evaluate_formula(rows.op(), arithmetic, row);
     bool enclosed = true;
     for (std::size_t i = 0; i < out.size(); ++i) {
       enclosed = enclosed && mpfr_number_p(balls[i].centre.lower()) && mpfr_number_p(balls[i].centre.upper());

@@ -44,13 +44,15 @@ class CaseRows {
   RowInputs row(std::int64_t r) const;
   bool finite(std::int64_t r) const { return finite_[static_cast<std::size_t>(r)]; }
   bool parameters_finite() const { return parameters_finite_; }
+  // Largest |weight_offset + weight| or |bias|.
+  double largest_parameter() const { return largest_parameter_; }
 
  private:
   std::string op_;
   DType storage_;
   RowView view_;
   std::vector<double> x_, weight_, bias_;
-  double epsilon_, weight_offset_;
+  double epsilon_, weight_offset_, largest_parameter_ = 0;
   std::vector<char> finite_;
   bool parameters_finite_ = true;
   mutable std::vector<double> gathered_;

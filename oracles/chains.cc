@@ -191,13 +191,13 @@ ScaleRadius scale_radius(double statistic_lower, Up statistic, const MomentsRadi
   return s;
 }
 
-MapRadius<Up> map_radius(const MapRow& row, const Contract& c, const RoundingProfile& p) {
+MapRadius map_radius(const MapRow& row, const Contract& c, const RoundingProfile& p) {
   const Up u = p.u, one = 1, r = row.scale.computed;
   const int products = row.weight_offset ? 3 : 2;
   Up factor = one;
   for (int i = 0; i < products; ++i) factor = factor * (one + u);                  // (1+u)^products
   const Up rounding = (products == 3 ? Up(3) * u + Up(3) * u * u + u * u * u : Up(2) * u + u * u);  // ... - 1
-  MapRadius<Up> m;
+  MapRadius m;
   m.computed = r;
   m.e_d = row.centred_on_mean ? row.mean_radius * (one + u) + p.eta_sum + p.eta_input : Up(p.eta_input);
   m.e_d_slope = row.centred_on_mean ? u : Up(0);

@@ -64,15 +64,13 @@ ScaleRadius scale_radius(double statistic_lower, Up statistic, const MomentsRadi
 //   folded: + 2u (1+8u) (|x| + |mu| + E_mu) |g| r_hi + u |b| + eta (2|g| + |d| + 4)
 //   then + b and the cast.
 // RMSNorm: the same with d = x, E_mu = 0 and, with a weight offset, one more product factor.
-template <class M>
 struct MapRadius {
-  M g, gd, gx, b, y;              // coefficients of |g|, |g||d|, |g||x|, |b|, |y|
-  M eta, eta_g, eta_d, constant;  // eta (1+u): of max(...); of |g| and |d|: folded and flushes; constant
-  M e_d, e_d_slope, computed;     // e_d = e_d + slope |d|; largest computed scale
+  Up g, gd, gx, b, y;              // coefficients of |g|, |g||d|, |g||x|, |b|, |y|
+  Up eta, eta_g, eta_d, constant;  // eta (1+u): of max(...); of |g| and |d|: folded and flushes; constant
+  Up e_d, e_d_slope, computed;     // e_d = e_d + slope |d|; largest computed scale
 
-  M radius(const M& abs_x, const M& abs_d, const M& abs_g, const M& abs_b, const M& abs_y) const {
-    using std::max;
-    const M largest = max(max(abs_g, abs_d + e_d + e_d_slope * abs_d), computed);
+  Up radius(Up abs_x, Up abs_d, Up abs_g, Up abs_b, Up abs_y) const {
+    const Up largest = max(max(abs_g, abs_d + e_d + e_d_slope * abs_d), computed);
     return abs_g * (g + gd * abs_d + gx * abs_x) + b * abs_b + y * abs_y + eta * largest + eta_g * abs_g + eta_d * abs_d + constant;
   }
 };
@@ -83,6 +81,6 @@ struct MapRow {  // of a row: what MapRadius is made from
   bool centred_on_mean = true;  // false: rms_norm
   bool weight_offset = false;
 };
-MapRadius<Up> map_radius(const MapRow& row, const Contract& contract, const RoundingProfile& p);
+MapRadius map_radius(const MapRow& row, const Contract& contract, const RoundingProfile& p);
 
 }  // namespace normfuzz

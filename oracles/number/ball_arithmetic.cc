@@ -50,27 +50,28 @@ BallArithmetic::Scale BallArithmetic::rsqrt(const Statistic& statistic, double e
           scale_radius(std::max(0.0, statistic.centre.lower_double()), statistic.centre.upper_double(), statistic.radius, epsilon, contract_, profile_)};
 }
 
-Ball BallArithmetic::affine(const Interval& x, const Mean& mean, const Scale& scale, const Interval& weight, const Interval& bias) const {
-  const Interval d = x - mean.centre;
-  return element({mean.centre.magnitude(), mean.radius, scale.radius, true, false}, x, d, weight, bias, d * scale.centre * weight + bias);
+Ball BallArithmetic::affine(const Input& x, const Mean& mean, const Scale& scale, const Input& weight, const Input& bias) const {
+  const Interval d = x.value - mean.centre;
+  return element({mean.centre.magnitude(), mean.radius, scale.radius, true, false}, {x.magnitude, d.magnitude(), weight.magnitude, bias.magnitude},
+                 d * scale.centre * weight.value + bias.value);
 }
 
-Ball BallArithmetic::scaled(const Interval& x, const Scale& scale, const Weight& weight, const Interval& bias) const {
-  return element({0, 0, scale.radius, false, weight.offset}, x, x, weight.value, bias, x * scale.centre * weight.value + bias);
+Ball BallArithmetic::scaled(const Input& x, const Scale& scale, const Weight& weight, const Input& bias) const {
+  return element({0, 0, scale.radius, false, weight.offset}, {x.magnitude, x.magnitude, weight.magnitude, bias.magnitude},
+                 x.value * scale.centre * weight.value + bias.value);
 }
 
-Ball BallArithmetic::element(const MapRow& row, const Interval& x, const Interval& d, const Interval& weight, const Interval& bias,
-                             const Interval& y) const {
+Ball BallArithmetic::element(const MapRow& row, const Magnitudes& of, const Interval& y) const {
+  if (!map_) map_ = map_radius(row, contract_, profile_);
+  const MapRadius& m = *map_;
   Ball ball{y, 0, row.scale.limit, 0};
-  const Up abs_x = x.magnitude(), abs_d = d.magnitude(), abs_g = weight.magnitude(), abs_b = bias.magnitude(), abs_y = y.magnitude();
-  const MapRadius<Up> m = map_radius(row, contract_, profile_);
-  const Up radius = m.radius(abs_x, abs_d, abs_g, abs_b, abs_y);
+  const Up abs_y = y.magnitude(), radius = m.radius(of.x, of.d, of.g, of.b, abs_y);
   ball.magnitude_before_cast = abs_y + radius;
   if (ball.limit == Limit::kNone && !contract_.robust_range) {
     // ERROR_MODEL 'Overflow': the products of every association order, and the result itself.
-    const Up spread = abs_d + m.e_d + m.e_d_slope * abs_d, r = m.computed;
-    Up largest = max(max(r * abs_g, spread * abs_g), max(spread * r, ball.magnitude_before_cast));
-    if (contract_.folded_affine) largest = max(largest, (abs_x + row.mean + row.mean_radius) * r * max(abs_g, Up(1)));
+    const Up spread = of.d + m.e_d + m.e_d_slope * of.d, r = m.computed;
+    Up largest = max(max(r * of.g, spread * of.g), max(spread * r, ball.magnitude_before_cast));
+    if (contract_.folded_affine) largest = max(largest, (of.x + row.mean + row.mean_radius) * r * max(of.g, Up(1)));
     if (!(largest * (Up(1) + Up(8) * profile_.u) < Up(profile_.max))) ball.limit = Limit::kOverflow;
   }
   if (ball.limit == Limit::kNone && !(radius.value() < kInfinity)) ball.limit = Limit::kPrecision;

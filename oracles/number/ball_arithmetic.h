@@ -2,6 +2,8 @@
 // contract computed for it is at most `radius` away (ERROR_MODEL.md, 'Balls' and 'Chains').
 #pragma once
 
+#include <cmath>
+#include <optional>
 #include <vector>
 
 #include "oracles/chains.h"
@@ -16,6 +18,7 @@ struct Ball {
   Up magnitude_before_cast;  // |centre| + radius: what the final cast overflows on
 };
 
+// Serves one row.
 class BallArithmetic {
  public:
   BallArithmetic(const Contract& contract, DType storage, std::int64_t n) : contract_(contract), profile_(contract, storage, n) {}
@@ -36,31 +39,44 @@ class BallArithmetic {
     Interval centre;
     ScaleRadius radius;
   };
+  struct Input {  // a stored number and its absolute value
+    explicit Input(double v) : value(v), magnitude(std::fabs(v)) {}
+    Interval value;
+    Up magnitude;
+  };
   struct Weight {
     Interval value;
+    Up magnitude;
     bool offset;
   };
 
   Moments moments(const RowInputs& row) const;
   Statistic mean_square(const RowInputs& row) const;
   Scale rsqrt(const Statistic& statistic, double epsilon) const;
-  static Weight offset_weight(const Interval& weight, double offset) { return {weight + Interval(offset), offset != 0}; }
-  Ball affine(const Interval& x, const Mean& mean, const Scale& scale, const Interval& weight, const Interval& bias) const;
-  Ball scaled(const Interval& x, const Scale& scale, const Weight& weight, const Interval& bias) const;
+  static Weight offset_weight(const Input& weight, double offset) {
+    const Interval value = weight.value + Interval(offset);
+    return {value, value.magnitude(), offset != 0};
+  }
+  Ball affine(const Input& x, const Mean& mean, const Scale& scale, const Input& weight, const Input& bias) const;
+  Ball scaled(const Input& x, const Scale& scale, const Weight& weight, const Input& bias) const;
 
   template <class F>
   std::vector<Ball> map(const RowInputs& row, F f) const {
     std::vector<Ball> out;
     out.reserve(static_cast<std::size_t>(row.n));
-    for (std::int64_t i = 0; i < row.n; ++i) out.push_back(f(Interval(row.x[i]), Interval(row.weight[i]), Interval(row.bias[i])));
+    for (std::int64_t i = 0; i < row.n; ++i) out.push_back(f(Input(row.x[i]), Input(row.weight[i]), Input(row.bias[i])));
     return out;
   }
 
  private:
-  Ball element(const MapRow& row, const Interval& x, const Interval& d, const Interval& weight, const Interval& bias, const Interval& y) const;
+  struct Magnitudes {
+    Up x, d, g, b;
+  };
+  Ball element(const MapRow& row, const Magnitudes& m, const Interval& y) const;
 
   const Contract& contract_;
   RoundingProfile profile_;
+  mutable std::optional<MapRadius> map_;  // of the one row this object serves
 };
 
 }  // namespace normfuzz

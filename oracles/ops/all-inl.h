@@ -1,21 +1,13 @@
-// The one list of formulas. Adding an operator: its -inl.h, its .cc and a line in each of the two lists (here and in op.cc).
+// The formulas of all operators, each written once over an Arithmetic (interval_arithmetic.h shows its primitives).
+// Pure templates without namespace or guard: ordinary code includes this inside a namespace of its own, the SIMD filter once per Highway
+// target inside HWY_NAMESPACE, because a template compiled for the base instruction set cannot inline vector code.
+// The includer has included oracles/ops/row_inputs.h and <string_view>. Adding an operator: a file and a line in each of the two lists here.
 #include "oracles/ops/layer_norm-inl.h"
 #include "oracles/ops/rms_norm-inl.h"
 
-#ifndef NORMFUZZ_ORACLES_OPS_ALL_INL_H_
-#define NORMFUZZ_ORACLES_OPS_ALL_INL_H_
-
-#include <string_view>
-
-namespace normfuzz {
-
-// Calls visit(static_cast<Op*>(nullptr)) for the formula named `op`. Premise: validate() accepted the op.
-template <class Visitor>
-auto with_formula(std::string_view op, Visitor visit) {
-  if (op == "rms_norm") return visit(static_cast<RmsNorm*>(nullptr));
-  return visit(static_cast<LayerNorm*>(nullptr));
+// Runs the formula named `op` on one row. Premise: validate() accepted the op.
+template <class Arithmetic>
+auto evaluate_formula(std::string_view op, const Arithmetic& a, const RowInputs& row) {
+  if (op == "rms_norm") return rms_norm(a, row);
+  return layer_norm(a, row);
 }
-
-}  // namespace normfuzz
-
-#endif
