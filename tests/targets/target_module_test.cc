@@ -27,7 +27,7 @@ constexpr double kReferenceError = 0x1p-50;
 double gamma_bound(double k, double u = kU) { return k * u / (1 - k * u); }
 
 // Deterministic values with 8 significant bits and a mean far from zero.
-std::vector<double> sample(int64_t count, int seed) {
+std::vector<double> sample(int64_t count, int64_t seed) {
   std::vector<double> values;
   for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>((i * 37 + seed * 101 + i * i * 11) % 251 - 90) / 16);
   return values;
