@@ -1,4 +1,5 @@
-// (seed, op, dtype, index) -> Case, a pure function: the same bits on every machine, whatever else is generated (PROTOCOLS.md, 'Determinism').
+// (seed, op, dtype, index) -> Case, a pure function: the same bits on every machine, whatever else is generated (PROTOCOLS.md,
+// 'Determinism').
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,9 @@ struct RegimeInfo {
 const std::vector<RegimeInfo>& all_regimes();
 
 struct GeneratorOptions {
-  std::string regime;             // only this one; empty: all, weighted
+  std::string regime;  // only this one; empty: all, weighted
   std::int64_t max_elements = std::int64_t{1} << 20;
-  bool large_shapes = true;       // 65,535-row and 65,537-column shapes, rarely
+  bool large_shapes = true;  // 65,535-row and 65,537-column shapes, rarely
 };
 
 Case generate(std::uint64_t seed, std::string_view op, DType dtype, std::uint64_t index, const GeneratorOptions& options = {});
