@@ -1,0 +1,200 @@
+#include "oracles/oracle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+
+#include "oracles/bound.h"
+#include "oracles/number/correct_rounding.h"
+#include "oracles/number/interval_arithmetic.h"
+
+namespace normfuzz {
+namespace {
+
+#include "oracles/ops/all-inl.h"
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr mpfr_prec_t kFirstBits = 192;
+
+// Where Ziv's loop may stop: an enclosure of this precision that holds a rounding boundary m has y = m, so a tie is a tie and a zero is
+// zero. Why: y = w d/s + b with s^2 = v + eps, hence y = m if and only if w^2 d^2 - q^2 s^2 = 0 with q = m - b, and everything here is a
+// dyadic number over n or n^2. f64: every input is a multiple of 2^-1074 and m of 2^-1075, so a difference that is not zero is at least
+// 2^-4298/n^2. Dividing it by
+//   s^2 (|w d/s| + |q|) <= 2^2049 2^1045 leaves |y - m| >= 2^-7440 for n <= 2^24. The enclosure's width is below 2^-9100 at 12288 bits:
+//   d is known to 2^(1070 - 12288), the spread is at least 2^-1075, so d/s to 2^-10130 relative to sqrt(n), times |w| <= 2^1024.
+// f32 and narrower (multiples of 2^-149, below 2^128): |y - m| >= 2^-1040, the width is below 2^-1600 at 3072 bits.
+mpfr_prec_t decisive_bits(const Case& c) {
+  for (const auto& [name, tensor] : c.inputs)
+    if (tensor && tensor->dtype == DType::kF64) return 12288;
+  return 3072;
+}
+
+// A decimal boundary is a multiple of 10^-j/2 instead of 2^-1075, j <= digits + 1000 (the smallest result that is not zero exceeds
+// 10^-1000): its square adds 2 log2(10) j < 7 j bits to the separation above.
+mpfr_prec_t decisive_bits(const Case& c, int digits) { return decisive_bits(c) + 7 * (digits + 1000); }
+
+bool contains_zero(const Interval& y) { return mpfr_sgn(y.lower()) <= 0 && mpfr_sgn(y.upper()) >= 0; }
+
+// Decides elements in a storage format.
+struct RoundedTo {
+  DType dtype;
+  using Value = std::uint64_t;
+  Value special(double v) const { return bits_from_value(dtype, v == 0 ? 0.0 : v); }
+  // Empty: ask again with more bits. `last`: the enclosure is as good as its boundary.
+  std::optional<Value> enclosed(const Interval& y, bool last) const {
+    if (y.is_zero()) return bits_from_value(dtype, 0.0);
+    const Value lower = correctly_rounded(dtype, y.lower()), upper = correctly_rounded(dtype, y.upper());
+    if (lower == upper && !(value_from_bits(dtype, lower) == 0 && contains_zero(y))) return lower;
+    if (!last) return std::nullopt;
+    if (contains_zero(y)) return bits_from_value(dtype, 0.0);
+    return lower & 1 ? upper : lower;  // a tie between neighbours: the last bit of an even significand is 0
+  }
+};
+
+// Decides elements in decimal.
+struct InDecimal {
+  int digits;
+  using Value = std::string;
+  Value special(double v) const {
+    if (std::isnan(v)) return "nan";
+    if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
+    const PrecisionScope precision(kFirstBits);
+    return *enclosed(Interval(v), true);
+  }
+  std::optional<Value> enclosed(const Interval& y, bool last) const {
+    if (y.is_zero() || (last && contains_zero(y))) return "0";
+    const Value lower = text_of(y.lower()), upper = text_of(y.upper());
+    if (lower == upper) return lower;
+    if (!last) return std::nullopt;
+    return (lower[lower.find('e') - 1] - '0') % 2 ? upper : lower;
+  }
+
+ private:
+  Value text_of(mpfr_srcptr v) const {
+    mpfr_exp_t exponent = 0;
+    const std::unique_ptr<char, void (*)(char*)> raw(mpfr_get_str(nullptr, &exponent, 10, static_cast<std::size_t>(digits), v, MPFR_RNDN),
+                                                     mpfr_free_str);
+    std::string text = raw.get();
+    const std::size_t first = text[0] == '-' ? 2 : 1;  // behind the first digit
+    if (digits > 1) text.insert(first, 1, '.');
+    return text + (exponent > 0 ? "e+" : "e-") + std::to_string(std::abs(exponent - 1));
+  }
+};
+
+// xhat is exactly zero: 0 * weight + bias over the extended reals.
+double from_zero(double weight, double bias) { return std::isfinite(weight) ? bias : kNan; }
+
+// The row with every weight or bias that is not finite replaced so that the formula is finite: an element with an infinite weight becomes
+// xhat times a positive number, whose sign is all that matters.
+struct FiniteParameters {
+  explicit FiniteParameters(const RowInputs& row) : weight(row.weight, row.weight + row.n), bias(row.bias, row.bias + row.n) {
+    for (std::size_t i = 0; i < weight.size(); ++i) {
+      if (!std::isfinite(weight[i]) || !std::isfinite(bias[i])) bias[i] = 0;
+      if (!std::isfinite(weight[i])) weight[i] = 1;
+    }
+  }
+  std::vector<double> weight, bias;
+};
+
+// What an element with a weight or bias that is not finite is; empty: the sign of xhat is not known yet.
+std::optional<double> with_infinite_parameter(const Interval& y, double weight, double bias, bool last) {
+  if (std::isfinite(weight) || std::isnan(weight) || std::isnan(bias)) return weight + bias;
+  if (!y.is_zero() && contains_zero(y)) return last ? std::optional(kNan) : std::nullopt;
+  if (y.is_zero()) return kNan;
+  return (mpfr_sgn(y.lower()) > 0 ? weight : -weight) + bias;
+}
+
+bool has_no_spread(const CaseRows& rows, const RowInputs& row) {
+  const double reference = rows.op() == "rms_norm" ? 0.0 : row.x[0];
+  return std::all_of(row.x, row.x + row.n, [&](double v) { return v == reference; });
+}
+
+template <class Decide>
+using Values = std::vector<typename Decide::Value>;
+
+// A row with NaN or infinities.
+template <class Decide>
+Values<Decide> special_row(const CaseRows& rows, const RowInputs& row, const Decide& decide) {
+  const bool all_nan = rows.op() != "rms_norm" || std::any_of(row.x, row.x + row.n, [](double v) { return std::isnan(v); });
+  Values<Decide> out;
+  for (std::int64_t i = 0; i < row.n; ++i)
+    out.push_back(decide.special(all_nan || !std::isfinite(row.x[i]) ? kNan : from_zero(row.weight[i], row.bias[i])));
+  return out;
+}
+
+// Ziv's loop over a row: more bits until every element is decided.
+template <class Decide>
+Values<Decide> ordinary_row(const CaseRows& rows, RowInputs row, mpfr_prec_t last_bits, const Decide& decide) {
+  const RowInputs original = row;
+  const FiniteParameters finite(row);
+  row.weight = finite.weight.data();
+  row.bias = finite.bias.data();
+  std::vector<std::optional<typename Decide::Value>> decided(static_cast<std::size_t>(row.n));
+  std::size_t open = decided.size();
+  for (mpfr_prec_t bits = kFirstBits; open > 0; bits = std::min(2 * bits, last_bits)) {
+    const PrecisionScope precision(bits);
+    const std::vector<Interval> y = evaluate_formula(rows.op(), IntervalArithmetic{}, row);
+    for (std::size_t i = 0; i < decided.size(); ++i) {
+      if (decided[i] || !mpfr_number_p(y[i].lower()) || !mpfr_number_p(y[i].upper())) continue;
+      const double weight = original.weight[i], bias = original.bias[i];
+      if (std::isfinite(weight) && std::isfinite(bias))
+        decided[i] = decide.enclosed(y[i], bits == last_bits);
+      else if (const auto v = with_infinite_parameter(y[i], weight, bias, bits == last_bits))
+        decided[i] = decide.special(*v);
+      open -= decided[i].has_value();
+    }
+  }
+  Values<Decide> out;
+  for (auto& v : decided) out.push_back(std::move(*v));
+  return out;
+}
+
+template <class Decide>
+Values<Decide> row_values(const CaseRows& rows, std::int64_t r, Reading reading, mpfr_prec_t last_bits, const Decide& decide) {
+  const RowInputs row = rows.row(r);
+  if (!rows.finite(r)) return special_row(rows, row, decide);
+  if (!has_no_spread(rows, row)) return ordinary_row(rows, row, last_bits, decide);
+  Values<Decide> out;
+  for (std::int64_t i = 0; i < row.n; ++i)
+    out.push_back(decide.special(row.epsilon == 0 && reading == Reading::kIeee ? kNan : from_zero(row.weight[i], row.bias[i])));
+  return out;
+}
+
+}  // namespace
+
+std::optional<Reading> reading_from_name(std::string_view name) {
+  if (name == "totalized") return Reading::kTotalized;
+  if (name == "ieee") return Reading::kIeee;
+  return std::nullopt;
+}
+
+std::string_view name_of(Reading r) { return r == Reading::kIeee ? "ieee" : "totalized"; }
+
+Result<std::map<std::string, Tensor>> exact_outputs(const Case& c, Reading reading) {
+  if (const Status valid = validate(c); !valid) return Error{valid.error()};
+  const CaseRows rows(c);
+  Tensor y = Tensor::zeros(rows.storage(), c.inputs.front().second->shape);
+  for (std::int64_t r = 0; r < rows.rows(); ++r) {
+    const auto values = row_values(rows, r, reading, decisive_bits(c), RoundedTo{rows.storage()});
+    for (std::int64_t i = 0; i < rows.cols(); ++i) y.set_bits(rows.view().index(r, i), values[static_cast<std::size_t>(i)]);
+  }
+  return std::map<std::string, Tensor>{{std::string(find_op(c.op)->outputs[0]), std::move(y)}};
+}
+
+Result<std::map<std::string, std::vector<std::string>>> exact_decimal(const Case& c, int digits, Reading reading) {
+  if (digits < 1 || digits > kMaxDigits)
+    return Error{"digits: " + std::to_string(digits) + ", expected 1 to " + std::to_string(kMaxDigits)};
+  if (const Status valid = validate(c); !valid) return Error{valid.error()};
+  const CaseRows rows(c);
+  std::vector<std::string> y(static_cast<std::size_t>(rows.rows() * rows.cols()));
+  for (std::int64_t r = 0; r < rows.rows(); ++r) {
+    auto values = row_values(rows, r, reading, decisive_bits(c, digits), InDecimal{digits});
+    for (std::int64_t i = 0; i < rows.cols(); ++i)
+      y[static_cast<std::size_t>(rows.view().index(r, i))] = std::move(values[static_cast<std::size_t>(i)]);
+  }
+  return std::map<std::string, std::vector<std::string>>{{std::string(find_op(c.op)->outputs[0]), std::move(y)}};
+}
+
+}  // namespace normfuzz
