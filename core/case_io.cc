@@ -53,7 +53,7 @@ class CaseReader {
     for (std::int64_t i = 0; i < object.count(); ++i) {
       member = i == 0 ? object.first() : member.next();
       const std::string_view key = member.key();
-      const std::string name(is_name(key) ? std::string(key) : quoted(key));
+      const std::string name(is_name(key) ? std::string(key) : in_quotes(key));
       if (!visit(member, key, field.empty() ? name : field + "." + name)) return false;
     }
     return true;
@@ -103,12 +103,12 @@ bool CaseReader::document(JsonValue root, Case& c) {
   std::string schema;
   // The schema first: in a file of another version every other complaint would mislead.
   if (!required(root, "schema", "schema", "\"normfuzz.case/1\"", field) || !text(*field, "schema", schema)) return false;
-  if (schema != kCaseSchema) return fail("schema", quoted(schema), "\"normfuzz.case/1\"");
+  if (schema != kCaseSchema) return fail("schema", in_quotes(schema), "\"normfuzz.case/1\"");
   for (const char* key : {"op", "params", "inputs"})
     if (!required(root, key, key, "a value", field)) return false;
   return members(root, "", [&](JsonValue v, std::string_view key, Field path) {
     if (key == "schema") return true;
-    if (key == "op") return text(v, path, c.op) && (is_name(c.op) || fail(path, quoted(c.op), "the name of an operator"));
+    if (key == "op") return text(v, path, c.op) && (is_name(c.op) || fail(path, in_quotes(c.op), "the name of an operator"));
     if (key == "params") {
       return is(v, JsonKind::kObject, path, "an object of parameters") &&
              members(v, path, [&](JsonValue p, std::string_view name, Field p_path) { return param(p, name, p_path, c); });
@@ -171,7 +171,7 @@ bool CaseReader::param(JsonValue v, std::string_view name, Field field, Case& c)
   if (spec->kind == ParamKind::kText) {
     std::string s;
     if (!is(v, JsonKind::kString, field, spec->expects) || !text(v, field, s)) return false;
-    if (std::find(spec->choices.begin(), spec->choices.end(), s) == spec->choices.end()) return fail(field, quoted(s), spec->expects);
+    if (std::find(spec->choices.begin(), spec->choices.end(), s) == spec->choices.end()) return fail(field, in_quotes(s), spec->expects);
     value = s;
   } else if (spec->kind == ParamKind::kInteger) {
     std::int64_t i = 0;
@@ -255,7 +255,7 @@ bool CaseReader::tensor(JsonValue v, Field field, bool is_input, Tensor& t) {
   std::string name;
   if (!text(*dtype, field + ".dtype", name)) return false;
   const auto known = dtype_from_name(name);
-  if (!known) return fail(field + ".dtype", quoted(name), "f64, f32, f16 or bf16");
+  if (!known) return fail(field + ".dtype", in_quotes(name), "f64, f32, f16 or bf16");
   t.dtype = *known;
   if (!shape(*extents, field + ".shape", t)) return false;
   t.strides = dense_strides(t.shape);
@@ -325,11 +325,11 @@ bool CaseReader::data_beside(JsonValue v, Field field, Tensor& t) {
     beside_ = std::move(*read);
   }
   const auto found = std::find_if(beside_->begin(), beside_->end(), [&](const auto& entry) { return entry.first == key; });
-  if (found == beside_->end()) return fail(field, "no tensor " + quoted(key) + " in " + sidecar_, "one");
+  if (found == beside_->end()) return fail(field, "no tensor " + in_quotes(key) + " in " + sidecar_, "one");
   if (found->second.dtype != t.dtype || found->second.shape != t.shape)
     return fail(field, "another dtype or shape in " + sidecar_, "those of this tensor");
   t.data = found->second.data;
-  return digest(t) == expected || fail(field + ".digest", quoted(expected), "that of the data in " + sidecar_ + ", " + digest(t));
+  return digest(t) == expected || fail(field + ".digest", in_quotes(expected), "that of the data in " + sidecar_ + ", " + digest(t));
 }
 
 bool CaseReader::data(JsonValue v, Field field, Tensor& t) {

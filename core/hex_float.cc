@@ -165,7 +165,7 @@ Result<double> value_from_hex(std::string_view text) {
   if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (text == "inf") return std::numeric_limits<double>::infinity();
   if (text == "-inf") return -std::numeric_limits<double>::infinity();
-  const auto malformed = [&] { return Error{quoted(text) + ", expected a C hexadecimal float, \"inf\", \"-inf\" or \"nan\""}; };
+  const auto malformed = [&] { return Error{in_quotes(text) + ", expected a C hexadecimal float, \"inf\", \"-inf\" or \"nan\""}; };
   std::string_view rest = text;
   const bool negative = rest.starts_with('-');
   if (negative || rest.starts_with('+')) rest.remove_prefix(1);
@@ -181,7 +181,7 @@ Result<double> value_from_hex(std::string_view text) {
   }
   double value;
   if (!assemble(s.bits, s.exponent + exponent, value) || !s.exact)
-    return Error{quoted(text) + ", expected a number that f64 holds exactly"};
+    return Error{in_quotes(text) + ", expected a number that f64 holds exactly"};
   return negative ? -value : value;
 }
 
@@ -200,7 +200,7 @@ Result<double> value_from_decimal(std::string_view text) {
   return value;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t kShown = 60;
   std::string out = "\"";
   for (const char c : text.substr(0, kShown)) out += c >= ' ' && c <= '~' ? c : '?';

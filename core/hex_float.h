@@ -20,6 +20,6 @@ Result<double> value_from_hex(std::string_view text);
 Result<double> value_from_decimal(std::string_view text);
 
 // `text` in double quotes for a one-line message: shortened, everything but printable ASCII replaced by '?'.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace normfuzz

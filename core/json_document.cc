@@ -100,7 +100,7 @@ class JsonHandler {
     for (std::int64_t i = 0; i < object.count(); ++i, member = member.next()) keys.push_back(member.key());
     std::sort(keys.begin(), keys.end());
     const auto twice = std::adjacent_find(keys.begin(), keys.end());
-    return twice == keys.end() || fail("field " + quoted(*twice) + " twice in one object, expected once");
+    return twice == keys.end() || fail("field " + in_quotes(*twice) + " twice in one object, expected once");
   }
 
   JsonDocument& document_;
@@ -141,7 +141,7 @@ std::string JsonValue::describe() const {
     case JsonKind::kDecimal:
       return "the number " + std::string(text().substr(0, 40));
     case JsonKind::kString:
-      return "the string " + quoted(text());
+      return "the string " + in_quotes(text());
     case JsonKind::kArray:
       return "an array of " + std::to_string(count());
     case JsonKind::kObject:

@@ -119,8 +119,8 @@ Result<Tensor> decode(const Header& h, std::string_view data, std::string_view n
     return Error{std::string(name) + ": " + std::string(field) + ": " + found + ", expected " + std::string(expected)};
   };
   const auto dtype = dtype_of(h.descriptor, asked);
-  if (!dtype) return refuse("descr", quoted(h.descriptor), "<f8, <f4, <f2, or <u2 with dtype bf16");
-  if (asked && *asked != *dtype) return refuse("descr", quoted(h.descriptor), std::string(name_of(*asked)));
+  if (!dtype) return refuse("descr", in_quotes(h.descriptor), "<f8, <f4, <f2, or <u2 with dtype bf16");
+  if (asked && *asked != *dtype) return refuse("descr", in_quotes(h.descriptor), std::string(name_of(*asked)));
   if (h.shape.size() > kMaxRank) return refuse("shape", "rank " + std::to_string(h.shape.size()), "at most 8");
   for (const std::int64_t extent : h.shape)
     if (extent < 1) return refuse("shape", "extent " + std::to_string(extent), "at least 1");
@@ -155,7 +155,7 @@ Result<Tensor> parse_npy(std::string_view bytes, std::string_view name, std::opt
   Header header;
   const std::string_view text = bytes.substr(begin, length);
   if (!LiteralReader(text).header(header))
-    return refuse("header: " + quoted(text) + ", expected a dictionary of descr, fortran_order, shape");
+    return refuse("header: " + in_quotes(text) + ", expected a dictionary of descr, fortran_order, shape");
   return decode(header, bytes.substr(begin + length), name, dtype);
 }
 

@@ -78,7 +78,7 @@ Status HeaderReader::offsets(JsonValue v, const std::string& field, Entry& e) co
 }
 
 Status HeaderReader::entry(JsonValue v, Entry& e) const {
-  const std::string field = quoted(e.name);
+  const std::string field = in_quotes(e.name);
   if (v.kind() != JsonKind::kObject) return refuse(field, v.describe(), "an object");
   const auto dtype = v.find("dtype"), extents = v.find("shape"), range = v.find("data_offsets");
   if (!dtype || !extents || !range || v.count() != 3) return refuse(field, "other fields", "dtype, shape, data_offsets");
@@ -118,7 +118,7 @@ Result<std::vector<Entry>> HeaderReader::read(JsonValue root, std::uint64_t data
   std::sort(by_place.begin(), by_place.end(), [](const Entry* a, const Entry* b) { return a->begin < b->begin; });
   std::uint64_t at = 0;
   for (const Entry* e : by_place) {
-    if (e->begin != at) return refuse(quoted(e->name) + ".data_offsets", "begins at " + std::to_string(e->begin), std::to_string(at));
+    if (e->begin != at) return refuse(in_quotes(e->name) + ".data_offsets", "begins at " + std::to_string(e->begin), std::to_string(at));
     at = e->end;
   }
   if (at != data_bytes) return refuse("data", std::to_string(data_bytes) + " bytes", std::to_string(at) + " (the end of the last tensor)");

@@ -58,10 +58,15 @@ std::vector<double> decode(const Tensor& t, F value) {
 std::vector<double> Tensor::values() const {
   static const std::vector<float> kHalf = table_of(DType::kF16);
   switch (dtype) {
-    case DType::kF64: return decode<double>(*this, [](double v) { return v; });
-    case DType::kF32: return decode<float>(*this, [](float v) { return static_cast<double>(v); });
-    case DType::kF16: return decode<std::uint16_t>(*this, [](std::uint16_t b) { return static_cast<double>(kHalf[b]); });
-    default: return decode<std::uint16_t>(*this, [](std::uint16_t b) { return static_cast<double>(std::bit_cast<float>(std::uint32_t{b} << 16)); });
+    case DType::kF64:
+      return decode<double>(*this, [](double v) { return v; });
+    case DType::kF32:
+      return decode<float>(*this, [](float v) { return static_cast<double>(v); });
+    case DType::kF16:
+      return decode<std::uint16_t>(*this, [](std::uint16_t b) { return static_cast<double>(kHalf[b]); });
+    default:
+      return decode<std::uint16_t>(*this,
+                                   [](std::uint16_t b) { return static_cast<double>(std::bit_cast<float>(std::uint32_t{b} << 16)); });
   }
 }
 
