@@ -84,7 +84,7 @@ run_tests() {
   run_ctest "tests" "$build" "$@"
   if [ $# = 0 ]; then
     for folder in $sanitized_folders; do goals+=("tests/$folder/all"); done
-    with_lock "$build-sanitize/.lock" build_with sanitize "$build-sanitize" "${goals[@]}"
+    only_venv=crosscheck with_lock "$build-sanitize/.lock" build_with sanitize "$build-sanitize" "${goals[@]}"
     for folder in $sanitized_folders; do run_ctest "sanitized tests of $folder" "$build-sanitize/tests/$folder"; done
     one_each_file=yes check "clang-format" clang-format-16 check_format
     check "clang-tidy" clang-tidy-16 check_lint
