@@ -1,0 +1,16 @@
+// The formulas of oracles/ops as kernels: machine arithmetic with the choices of KernelOptions.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.h"
+#include "oracles/kernels/kernel_options.h"
+#include "oracles/ops/row_inputs.h"
+
+namespace normfuzz {
+
+// One row of `op`, computed in `accumulate` and rounded to `storage`. Premise: n >= 1, and inputs that are numbers of `accumulate`.
+std::vector<double> run_kernel(const KernelOptions& kernel, std::string_view op, DType accumulate, DType storage, const RowInputs& row);
+
+}  // namespace normfuzz

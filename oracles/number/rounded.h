@@ -1,0 +1,167 @@
+// Machine arithmetic with every choice open: the formulas of oracles/ops run on it as kernels. What a contract allows is what these options
+// span (oracles/kernels/kernel_options.h); the self-check searches them for an error beyond the contract's bound.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/dtype.h"
+#include "oracles/kernels/kernel_options.h"
+#include "oracles/number/machine_number.h"
+#include "oracles/number/machine_sums.h"
+#include "oracles/number/machine_welford.h"
+#include "oracles/ops/row_inputs.h"
+
+namespace normfuzz {
+
+template <class T>
+class RoundedArithmetic {
+ public:
+  // Statistics of a scaled kernel: mean = value 2^exponent, variance or mean square = value 4^exponent. Exponent 0 otherwise.
+  struct Mean {
+    T value;
+    int exponent;
+  };
+  struct Statistic {
+    T value;
+    int exponent;
+  };
+  struct Moments {
+    Mean mean;
+    Statistic variance;
+  };
+  struct Scale {
+    T factor, root;  // s and 1/s, of which the kernel uses one; times 2^-exponent and 2^exponent
+    int exponent;
+  };
+
+  RoundedArithmetic(const KernelOptions& options, DType storage) : options_(options), storage_(storage) {}
+
+  Moments moments(const RowInputs& row) const {
+    std::vector<T> x = elements(row);
+    const int exponent = options_.scaled ? scale_to_one(x) : 0;
+    if (options_.moments == MomentsMethod::kTwoPass) {
+      const T mean = mean_of(Terms<T>{x, false});
+      for (T& e : x) e = e - mean;
+      const int inner = options_.scaled ? scale_to_one(x) : 0;
+      return {{mean, exponent}, {mean_of(Terms<T>{x, true}), exponent + inner}};
+    }
+    if (options_.moments == MomentsMethod::kOnePassClamped || options_.moments == MomentsMethod::kOnePassUnclamped) return one_pass(x);
+    const WelfordState<T> w = welford(std::move(x), options_);
+    return {{w.mean, 0}, {over_count(w.squares, row.n), 0}};
+  }
+
+  Statistic mean_square(const RowInputs& row) const {
+    std::vector<T> x = elements(row);
+    const int exponent = options_.scaled ? scale_to_one(x) : 0;
+    return {mean_of(Terms<T>{x, true}), exponent};
+  }
+
+  Scale rsqrt(const Statistic& statistic, double epsilon) const {
+    if (!options_.scaled) return root_scale(statistic.value + T(epsilon), 0);
+    // The larger of statistic and epsilon decides the scale; what underflows in the other is below its last bit.
+    const int of_epsilon = epsilon > 0 ? std::ilogb(epsilon) / 2 : statistic.exponent;
+    const bool zero = static_cast<double>(statistic.value) == 0;
+    const int exponent = zero ? of_epsilon : std::max(statistic.exponent, of_epsilon);
+    return root_scale(times_two_to(statistic.value, 2 * (statistic.exponent - exponent)) + T(std::ldexp(epsilon, -2 * exponent)), exponent);
+  }
+
+  static T offset_weight(T weight, double offset) { return offset == 0 ? weight : T(offset) + weight; }
+
+  T affine(T x, const Mean& mean, const Scale& scale, T weight, T bias) const {
+    if (folded(options_.association)) return folded_affine(x, mean.value, scale, weight, bias);
+    const T d = times_two_to(x, -mean.exponent) - mean.value;
+    return centred_affine(times_two_to(d, mean.exponent - scale.exponent), scale, weight, bias);
+  }
+  T scaled(T x, const Scale& scale, T weight, T bias) const {
+    const T d = times_two_to(x, -scale.exponent);
+    if (options_.cast_before_weight) return add_product(T(cast(static_cast<double>(times_scale(d, scale)))), weight, bias);
+    return centred_affine(d, scale, weight, bias);
+  }
+
+  template <class F>
+  std::vector<T> map(const RowInputs& row, F f) const {
+    std::vector<T> y;
+    y.reserve(static_cast<std::size_t>(row.n));
+    for (std::int64_t i = 0; i < row.n; ++i) y.push_back(f(stored(row.x[i]), stored(row.weight[i]), stored(row.bias[i])));
+    return y;
+  }
+
+  // The final rounding to the storage type.
+  double cast(double v) const {
+    const double rounded = value_from_bits(storage_, bits_from_value(storage_, v));
+    return options_.flush_to_zero && std::fabs(rounded) < format_of(storage_).smallest_normal ? 0 : rounded;
+  }
+
+ private:
+  T stored(double v) const { return T(options_.denormals_are_zero && std::fabs(v) < format_of(storage_).smallest_normal ? 0 : v); }
+  std::vector<T> elements(const RowInputs& row) const {
+    std::vector<T> x;
+    x.reserve(static_cast<std::size_t>(row.n));
+    for (std::int64_t i = 0; i < row.n; ++i) x.push_back(stored(row.x[i]));
+    return x;
+  }
+
+  static T times_two_to(T v, int exponent) { return exponent == 0 ? v : T(std::ldexp(static_cast<double>(v), exponent)); }
+  // Multiplies by the power of two that brings the largest magnitude into [1, 2); returns the exponent taken out.
+  static int scale_to_one(std::vector<T>& x) {
+    double largest = 0;
+    for (const T& e : x) largest = std::max(largest, std::fabs(static_cast<double>(e)));
+    const int exponent = largest == 0 ? 0 : std::ilogb(largest);
+    for (T& e : x) e = times_two_to(e, -exponent);
+    return exponent;
+  }
+
+  T over_count(T sum, std::int64_t n) const { return divide_by_count(sum, n, options_.reciprocal_count); }
+  T mean_of(const Terms<T>& terms) const { return over_count(sum_of(terms, options_), terms.size()); }
+
+  Moments one_pass(const std::vector<T>& x) const {
+    const T mean = mean_of(Terms<T>{x, false}), square = mean_of(Terms<T>{x, true});
+    const T variance = options_.fma ? fused(negated(mean), mean, square) : square - mean * mean;
+    const bool clamp = options_.moments == MomentsMethod::kOnePassClamped && static_cast<double>(variance) < 0;
+    return {{mean, 0}, {clamp ? T(0) : variance, 0}};
+  }
+
+  Scale root_scale(T w, int exponent) const {
+    const T root = root_of(w);
+    if (options_.root != Root::kRsqrt) return {T(1) / root, root, exponent};
+    constexpr DType kFormat = NumberTraits<T>::kFormat;
+    const double nearest = static_cast<double>(T(static_cast<double>(1 / std::sqrt(static_cast<long double>(static_cast<double>(w))))));
+    if (!std::isfinite(nearest) || nearest == 0) return {T(nearest), root, exponent};
+    const std::uint64_t bits = bits_from_value(kFormat, nearest) + static_cast<std::uint64_t>(std::int64_t{options_.root_steps});
+    return {T(value_from_bits(kFormat, bits)), root, exponent};
+  }
+
+  static T negated(T v) { return T(-static_cast<double>(v)); }
+  T times_scale(T v, const Scale& s) const { return options_.root == Root::kDivide ? v / s.root : v * s.factor; }
+  T add_product(T a, T b, T c) const { return options_.fma ? fused(a, b, c) : a * b + c; }
+  T add_scaled(T v, const Scale& s, T c) const { return options_.root == Root::kDivide ? v / s.root + c : add_product(v, s.factor, c); }
+
+  T centred_affine(T d, const Scale& s, T weight, T bias) const {
+    switch (options_.association) {
+      case Association::kWeightIntoScale:
+        return add_product(d, times_scale(weight, s), bias);
+      case Association::kWeightFirst:
+        return add_scaled(d * weight, s, bias);
+      default:
+        return add_product(times_scale(d, s), weight, bias);
+    }
+  }
+  T folded_affine(T x, T mean, const Scale& s, T weight, T bias) const {
+    if (options_.association == Association::kFoldedIntoBias) {
+      const T t = times_scale(weight, s);
+      return add_product(x, t, add_product(negated(mean), t, bias));
+    }
+    const T m = negated(times_scale(mean, s));
+    if (options_.association == Association::kFoldedMean) return add_product(add_scaled(x, s, m), weight, bias);
+    return add_product(times_scale(x, s), weight, m * weight) + bias;
+  }
+
+  const KernelOptions& options_;
+  DType storage_;
+};
+
+}  // namespace normfuzz
