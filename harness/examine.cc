@@ -5,19 +5,11 @@
 namespace normfuzz {
 namespace {
 
-bool finite_row(const Case& c, const RowView& view, std::int64_t row) {
-  const Tensor& x = *c.input("x");
-  for (std::int64_t i = 0; i < view.cols(); ++i)
-    if (const double v = x.value(view.index(row, i)); !(v - v == 0)) return false;
-  return true;
-}
-
 // The same call with every non-finite element of x replaced by 1; empty if all or no rows are finite.
-std::vector<Case> with_finite_rows(const Case& c) {
-  const RowView view = find_op(c.op)->rows(c);
+std::vector<Case> with_finite_rows(const Case& c, const CaseRows& rows) {
   std::int64_t finite = 0;
-  for (std::int64_t r = 0; r < view.rows(); ++r) finite += finite_row(c, view, r);
-  if (finite == 0 || finite == view.rows()) return {};
+  for (std::int64_t r = 0; r < rows.rows(); ++r) finite += rows.finite(r);
+  if (finite == 0 || finite == rows.rows()) return {};
   Case replaced = c;
   Tensor& x = *replaced.input("x");
   for (std::int64_t i = 0, n = x.size(); i < n; ++i)
@@ -52,18 +44,18 @@ void add_law(Judgement& j, Verdict verdict, std::string_view law, FailureClass f
 
 }  // namespace
 
-RunPlan plan_runs(const Case& c, const Contract& contract, const ExamineOptions& options) {
+std::vector<const Case*> RunPlan::runs() const {
+  std::vector<const Case*> all = {base};
+  if (repeated) all.push_back(base);
+  for (const Case& c : finite_partner) all.push_back(&c);
+  return all;
+}
+
+RunPlan plan_runs(const Case& c, const CaseRows& rows, const Contract& contract, const ExamineOptions& options) {
   RunPlan plan;
-  plan.cases.push_back(c);
-  if (options.repeat && contract.claimed("determinism")) {
-    plan.cases.push_back(c);
-    plan.repeated = true;
-  }
-  if (options.containment)
-    for (Case& partner : with_finite_rows(c)) {
-      plan.contained = static_cast<int>(plan.cases.size());
-      plan.cases.push_back(std::move(partner));
-    }
+  plan.base = &c;
+  plan.repeated = options.repeat && contract.claimed("determinism");
+  if (options.containment) plan.finite_partner = with_finite_rows(c, rows);
   return plan;
 }
 
@@ -79,9 +71,9 @@ Examination judge_runs(CaseJudge& judge, const RunPlan& plan, std::span<Outcome>
       add_law(e.judgement, Verdict::kBitwise, "bit.determinism", FailureClass::kNondeterministic, at, outcomes[0], outcomes[1],
               fmt::format("the same call gave {:a} and then {:a} at y[{}]", outcomes[0].outputs[0].second.value(at), outcomes[1].outputs[0].second.value(at), at));
   }
-  if (ran && plan.contained >= 0 && outcomes[static_cast<std::size_t>(plan.contained)].kind == OutcomeKind::kOk) {
-    const Outcome& other = outcomes[static_cast<std::size_t>(plan.contained)];
-    const auto at = first_difference(outcomes[0], other, [&](std::int64_t r) { return !finite_row(plan.cases[0], view, r); }, view);
+  if (ran && !plan.finite_partner.empty() && outcomes.back().kind == OutcomeKind::kOk) {
+    const Outcome& other = outcomes.back();
+    const auto at = first_difference(outcomes[0], other, [&](std::int64_t r) { return !judge.rows().finite(r); }, view);
     if (at >= 0)
       add_law(e.judgement, Verdict::kTheorem, "bit.containment", FailureClass::kWrong, at, outcomes[0], other,
               fmt::format("y[{}] is {:a} beside a non-finite row and {:a} beside a finite one", at, outcomes[0].outputs[0].second.value(at), other.outputs[0].second.value(at)));
@@ -91,23 +83,24 @@ Examination judge_runs(CaseJudge& judge, const RunPlan& plan, std::span<Outcome>
 }
 
 std::vector<Examination> examine(Worker& worker, const Target& target, std::span<const Case> cases, const ExamineOptions& options) {
+  std::vector<std::unique_ptr<CaseJudge>> judges;
   std::vector<RunPlan> plans;
   std::vector<Contract> contracts;
   std::vector<const Case*> runs;
   for (const Case& c : cases) {
+    judges.push_back(std::make_unique<CaseJudge>(c));
     const auto contract = target.contract(c.op, c.dtype());
     contracts.push_back(contract ? *contract : *contract_named("standard", c.dtype()));
-    plans.push_back(plan_runs(c, contracts.back(), options));
+    plans.push_back(plan_runs(c, judges.back()->rows(), contracts.back(), options));
+    for (const Case* run : plans.back().runs()) runs.push_back(run);
   }
-  for (const RunPlan& plan : plans)
-    for (const Case& c : plan.cases) runs.push_back(&c);
   std::vector<Outcome> outcomes = worker.run(runs);
   std::vector<Examination> out;
   std::size_t at = 0;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    CaseJudge judge(plans[i].cases[0]);
-    out.push_back(judge_runs(judge, plans[i], std::span(outcomes).subspan(at, plans[i].cases.size()), contracts[i], options));
-    at += plans[i].cases.size();
+    const std::size_t count = plans[i].runs().size();
+    out.push_back(judge_runs(*judges[i], plans[i], std::span(outcomes).subspan(at, count), contracts[i], options));
+    at += count;
   }
   return out;
 }

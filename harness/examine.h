@@ -23,15 +23,16 @@ struct ExamineOptions {
   bool audit = false;        // put filter-certified rows to MPFR too
 };
 
-// The runs that one case needs: itself first, then what the laws compare it with.
+// The runs that one case needs: itself first, then what the laws compare it with. Points at the case, which must outlive it.
 struct RunPlan {
-  std::vector<Case> cases;   // [0] is the case itself
-  bool repeated = false;     // cases[1] is the same call again
-  int contained = -1;        // index of the run whose non-finite rows are replaced; -1: none
+  const Case* base = nullptr;
+  bool repeated = false;               // the same call again, second in line
+  std::vector<Case> finite_partner;    // last in line: the case with its non-finite rows replaced; empty or one
+  std::vector<const Case*> runs() const;
 };
-RunPlan plan_runs(const Case& c, const Contract& contract, const ExamineOptions& options);
+RunPlan plan_runs(const Case& c, const CaseRows& rows, const Contract& contract, const ExamineOptions& options);
 
-// Judges the outcomes of a plan, in the plan's order. `judge` belongs to plan.cases[0]'s case.
+// Judges the outcomes of a plan, in the plan's order. `judge` belongs to the plan's case.
 Examination judge_runs(CaseJudge& judge, const RunPlan& plan, std::span<Outcome> outcomes, const Contract& contract, const ExamineOptions& options);
 
 // One after another on a worker, each with its own contract from the target's promise.

@@ -15,7 +15,11 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr mpfr_prec_t kFirstBits = 192, kLastBits = 6144;
 
+// The class of a verdict is that of its worst element: NaN before infinity before a wrong number.
+int rank(FailureClass c) { return c == FailureClass::kNan ? 2 : c == FailureClass::kInf ? 1 : 0; }
+
 void raise_to(Judgement& j, Verdict verdict, std::string_view law, FailureClass failure) {
+  if (verdict == j.verdict && law == j.law && rank(failure) > rank(j.failure)) j.failure = failure;
   if (verdict >= j.verdict) return;
   j.verdict = verdict;
   j.law = law;
@@ -168,7 +172,7 @@ void CaseJudge::judge_row(std::int64_t row, const double* y, const Contract& con
       if (certify(y[i], r, robust, storage) != ElementVerdict::kViolation) continue;
       ++out.range_limited;
       if (out.verdict >= Verdict::kRangeLimit) keep_evidence(out, evidence_of(index, y[i], r, ElementVerdict::kLimit, storage));
-      raise_to(out, Verdict::kRangeLimit, "range", class_of(y[i]));
+      raise_to(out, Verdict::kRangeLimit, "range", FailureClass::kWrong);  // one note whatever the wrong value
     }
   }
 }

@@ -220,7 +220,7 @@ double error_in_ulps(double got, const ElementBound& b, DType storage) {
 }
 
 std::string fingerprint(const Contract& c) {
-  std::string key = c.name;
+  std::string key;
   for (const double v : {static_cast<double>(c.faithful), static_cast<double>(c.accumulate), static_cast<double>(c.moments),
                          static_cast<double>(c.welford_tree_height), static_cast<double>(c.folded_affine), c.div_ulps, c.sqrt_ulps,
                          c.rsqrt_ulps, static_cast<double>(c.flush_to_zero), static_cast<double>(c.denormals_are_zero),
