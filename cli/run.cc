@@ -1,0 +1,220 @@
+// normfuzz run: the main job.
+#include <csignal>
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/target_choice.h"
+#include "harness/campaign.h"
+#include "reports/bugzoo.h"
+#include "reports/json.h"
+#include "reports/text.h"
+
+namespace normfuzz {
+namespace {
+
+std::atomic<bool> stop_requested{false};
+
+// The first Ctrl-C lets the blocks in flight finish; the second one ends the program, which loses those blocks only.
+void on_signal(int) {
+  if (stop_requested.exchange(true)) _exit(static_cast<int>(ExitStatus::kInterrupted));
+}
+
+struct Options {
+  std::vector<std::string> targets, more_targets, ops, dtypes;
+  std::string time, shard = "0/1", out = "out", regime;
+  std::uint64_t cases = 0, seed = 1;
+  std::int64_t jobs = 2;
+  double case_seconds = 10;
+  bool json = false, quiet = false;
+};
+
+// "90", "60s", "10m", "2h" -> seconds.
+Result<double> seconds_of(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string unit(end, text.data() + text.size());
+  const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (error != std::errc{} || factor == 0 || !(value > 0)) return Error{"--time: '" + text + "', expected a duration such as 60s, 10m or 2h"};
+  return value * factor;
+}
+
+Status set_shard(CampaignOptions& c, const std::string& text) {
+  int i = 0, n = 0;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%d/%d%c", &i, &n, &rest) != 2 || n < 1 || i < 0 || i >= n)
+    return Error{"--shard: '" + text + "', expected I/N with 0 <= I < N, such as 0/4"};
+  c.shard = i;
+  c.shards = n;
+  return Unit{};
+}
+
+Result<CampaignOptions> campaign_options(const Options& o) {
+  CampaignOptions c;
+  c.seed = o.seed;
+  c.cases = o.cases;
+  c.jobs = static_cast<int>(o.jobs);
+  c.out = o.out;
+  c.case_seconds = o.case_seconds;
+  c.stop = &stop_requested;
+  if (!o.time.empty()) {
+    const auto seconds = seconds_of(o.time);
+    if (!seconds) return Error{seconds.error()};
+    c.seconds = *seconds;
+  }
+  if (auto status = set_shard(c, o.shard); !status) return Error{status.error()};
+  for (const std::string& op : o.ops) {
+    if (!find_op(op)) return Error{"--ops: '" + op + "' is not an op; `normfuzz ops` lists them"};
+    c.ops.push_back(op);
+  }
+  for (const std::string& name : o.dtypes) {
+    const auto d = dtype_from_name(name);
+    if (!d) return Error{"--dtypes: '" + name + "', expected f64, f32, f16 or bf16"};
+    c.dtypes.push_back(*d);
+  }
+  c.generator.regime = o.regime;
+  const auto& regimes = all_regimes();
+  if (!o.regime.empty() && std::none_of(regimes.begin(), regimes.end(), [&](const RegimeInfo& r) { return r.name == o.regime; }))
+    return Error{"--regime: '" + o.regime + "' is not a regime; `normfuzz regimes` lists them"};
+  auto targets = choose_from(o.targets);
+  if (!targets) return Error{targets.error()};
+  c.targets = std::move(*targets);
+  return c;
+}
+
+// One line on stderr, redrawn at most five times a second; nothing where stderr is not a terminal.
+class ProgressBar {
+ public:
+  explicit ProgressBar(bool enabled) : enabled_(enabled && isatty(STDERR_FILENO)) {}
+  ~ProgressBar() { clear(); }
+  void show(const Progress& p) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!enabled_ || (p.phase == "fuzzing" && now - last_ < std::chrono::milliseconds(200))) return;
+    last_ = now;
+    const double share = p.budget_seconds > 0 ? p.seconds / p.budget_seconds : p.budget_cases > 0 ? static_cast<double>(p.generated) / static_cast<double>(p.budget_cases) : 0;
+    std::string line = p.phase;
+    if (p.phase == "fuzzing") {
+      constexpr int kWidth = 24;
+      const int filled = static_cast<int>(std::min(1.0, share) * kWidth);
+      line = fmt::format("[{}{}] {:.0f} s, {} runs, {:.0f}/s, {} kinds of divergence", std::string(static_cast<std::size_t>(filled), '#'),
+                         std::string(static_cast<std::size_t>(kWidth - filled), '.'), p.seconds, p.cases, p.seconds > 0 ? static_cast<double>(p.cases) / p.seconds : 0, p.candidates);
+    }
+    fmt::print(stderr, "\r\033[K{}", line.substr(0, 99));
+    std::fflush(stderr);
+    drawn_ = true;
+  }
+  void clear() {
+    if (drawn_) fmt::print(stderr, "\r\033[K");
+    drawn_ = false;
+  }
+
+ private:
+  bool enabled_, drawn_ = false;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+Result<CampaignReport> report_of(const Store& store, const CampaignOptions& c, const CampaignOutcome& outcome) {
+  CampaignReport r;
+  r.seed = c.seed;
+  r.shard = c.shard;
+  r.shards = c.shards;
+  auto tally = store.tally();
+  if (!tally) return Error{tally.error()};
+  r.tally = std::move(*tally);
+  auto findings = store.findings();
+  if (!findings) return Error{findings.error()};
+  r.findings = std::move(*findings);
+  const auto seconds = store.seconds();
+  r.seconds = seconds ? std::max(outcome.seconds, 0.0) : 0;
+  for (const auto& [label, version] : outcome.versions) r.targets.push_back({label, version, ""});
+  for (const auto& [label, reason] : outcome.failed) r.targets.push_back({label, "", reason});
+  if (const auto known = built_targets())
+    for (const Target& t : *known)
+      if (!t.unavailable.empty()) r.targets.push_back({t.name, "", t.unavailable});
+  r.out_directory = c.out;
+  r.interrupted = outcome.interrupted;
+  return r;
+}
+
+void install_signal_handlers() {
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+Result<ExitStatus> run(const Options& o) {
+  auto options = campaign_options(o);
+  if (!options) return Error{options.error()};
+  if (o.time.empty() && o.cases == 0) options->seconds = 60;
+  std::error_code error;
+  std::filesystem::create_directories(o.out, error);
+  if (error) return Error{"--out: cannot create " + o.out + ": " + error.message()};
+  auto store = Store::open(o.out, settings_of(*options));
+  if (!store) return Error{store.error()};
+  install_signal_handlers();
+  ProgressBar bar(!o.quiet && !o.json);
+  options->progress = [&](const Progress& p) { bar.show(p); };
+  const auto outcome = fuzz(*store, *options);
+  if (!outcome) return Error{outcome.error()};
+  if (outcome->failed.size() && !o.targets.empty()) return Error{"target " + outcome->failed[0].first + ": " + outcome->failed[0].second};
+  const auto written = [&](const Finding& f) { return write_entry(f, o.out + "/bugzoo"); };
+  if (const auto status = conclude(*store, *options, *outcome, written); !status) return Error{status.error()};
+  bar.clear();
+  const auto report = report_of(*store, *options, *outcome);
+  if (!report) return Error{report.error()};
+  if (o.json) fmt::print("{}\n", run_json(*report));
+  else fmt::print("{}", campaign_text(*report, isatty(STDOUT_FILENO)));
+  if (!outcome->contradiction.empty()) {
+    fmt::print(stderr, "normfuzz: internal contradiction: {}\n", outcome->contradiction);
+    return ExitStatus::kContradiction;
+  }
+  if (outcome->interrupted) return ExitStatus::kInterrupted;
+  const bool news = std::any_of(report->findings.begin(), report->findings.end(), [](const Finding& f) { return f.status == FindingStatus::kNew; });
+  return news ? ExitStatus::kDivergence : ExitStatus::kClean;
+}
+
+Action declare(OptionSet& options) {
+  const auto o = std::make_shared<Options>();
+  options.list("--targets", o->targets, "targets: names, name:variant, name:*, or paths of a .so or .py (default: all available)", true);
+  options.list("--target", o->more_targets, "the same, one at a time", false);
+  options.list("--ops", o->ops, "ops (default: all)", true);
+  options.list("--dtypes", o->dtypes, "f64, f32, f16, bf16 (default: all)", true);
+  options.text("--regime", o->regime, "only this regime of the generator");
+  options.text("--time", o->time, "fuzz for this long: 60s, 10m, 2h (default 60s without --cases)");
+  options.natural("--cases", o->cases, "fuzz this many generated cases, rounded up to whole blocks");
+  options.natural("--seed", o->seed, "the same seed gives the same cases on every machine");
+  options.text("--shard", o->shard, "this run's part of the campaign, I/N");
+  options.integer("--jobs", o->jobs, 1, 256, "threads, each with a worker per target");
+  options.number("--case-seconds", o->case_seconds, "a call that takes longer is a hang");
+  options.text("--out", o->out, "directory of the campaign; an existing one is continued");
+  options.flag("--json", o->json, "print one JSON object");
+  options.flag("--quiet", o->quiet, "no progress bar");
+  return [o] {
+    o->targets.insert(o->targets.end(), o->more_targets.begin(), o->more_targets.end());
+    return run(*o);
+  };
+}
+
+}  // namespace
+
+extern const Command kRun;
+const Command kRun = {
+    "run",
+    "Fuzz targets, judge every result, shrink and report what diverges",
+    "  normfuzz run --time 60s\n"
+    "  normfuzz run --targets torch,onednn:avx2 --ops layer_norm --dtypes f32,f16 --cases 100000 --seed 7\n"
+    "  normfuzz run --target ./my_kernels.so --target my_kernels.py --time 5m\n"
+    "  normfuzz run --out nightly --shard 0/4 --time 1h",
+    declare,
+};
+
+}  // namespace normfuzz

@@ -1,0 +1,260 @@
+#include "harness/campaign.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+namespace normfuzz {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Samples by index, so that the same cases are taken whatever the number of workers.
+constexpr std::uint64_t kRepeatEvery = 8;    // run twice and compare bits
+constexpr std::uint64_t kAuditEvery = 64;    // put filter-certified rows to MPFR
+constexpr std::uint64_t kLadderEvery = 4;    // put to every rung of the ladder
+constexpr std::uint64_t kBoundsEvery = 16;   // note the bounds of every element
+constexpr std::int64_t kBoundsElements = 2048;
+
+std::vector<std::string> sorted_ops(const CampaignOptions& o) {
+  std::vector<std::string> ops;
+  for (const OpInfo* op : all_ops())
+    if (o.ops.empty() || std::find(o.ops.begin(), o.ops.end(), op->name) != o.ops.end()) ops.emplace_back(op->name);
+  return ops;
+}
+
+std::vector<DType> sorted_dtypes(const CampaignOptions& o) {
+  std::vector<DType> dtypes;
+  for (const DType d : kAllDTypes)
+    if (o.dtypes.empty() || std::find(o.dtypes.begin(), o.dtypes.end(), d) != o.dtypes.end()) dtypes.push_back(d);
+  return dtypes;
+}
+
+Contract contract_of(const Target& target, const Case& c) {
+  auto contract = target.contract(c.op, c.dtype());
+  return contract ? *contract : *contract_named("standard", c.dtype());
+}
+
+// One case of a block with what is shared by all targets.
+struct Item {
+  explicit Item(Case generated) : c(std::move(generated)), judge(c) {}
+  Case c;
+  CaseJudge judge;
+};
+
+// The runs of one block on one target.
+struct Batch {
+  std::vector<Contract> contracts;
+  std::vector<RunPlan> plans;
+  std::vector<const Case*> runs;
+};
+
+class BlockRunner {
+ public:
+  BlockRunner(const CampaignOptions& options, WorkerLimits limits) : options_(options) {
+    for (const TargetChoice& t : options.targets) workers_.push_back(Worker::create(t, limits));
+  }
+
+  BlockResult run(std::uint64_t block) {
+    BlockResult result;
+    result.block = block;
+    const auto start = Clock::now();
+    const auto items = generate_items(block);
+    std::vector<Batch> batches;
+    for (const TargetChoice& t : options_.targets) batches.push_back(plan(t.target, items));
+    for (std::size_t t = 0; t < workers_.size(); ++t) workers_[t]->submit(batches[t].runs);
+    for (std::size_t t = 0; t < workers_.size(); ++t) {
+      std::vector<Outcome> outcomes = workers_[t]->collect();
+      judge(options_.targets[t], batches[t], items, outcomes, result);
+    }
+    for (const auto& item : items) note_bounds(*item, result.tally);
+    result.seconds = since(start);
+    return result;
+  }
+  const std::string& contradiction() const { return contradiction_; }
+
+ private:
+  std::vector<std::unique_ptr<Item>> generate_items(std::uint64_t block) const {
+    std::vector<std::unique_ptr<Item>> items;
+    for (std::uint64_t i = block * kBlockIndices; i < (block + 1) * kBlockIndices; ++i)
+      for (const std::string& op : sorted_ops(options_))
+        for (const DType d : sorted_dtypes(options_)) items.push_back(std::make_unique<Item>(generate(options_.seed, op, d, i, options_.generator)));
+    return items;
+  }
+
+  static std::uint64_t index_of(const Case& c) { return c.provenance->index; }
+  static ExamineOptions examine_options(const Case& c) { return {index_of(c) % kRepeatEvery == 0, true, index_of(c) % kAuditEvery == 0}; }
+
+  static Batch plan(const Target& target, const std::vector<std::unique_ptr<Item>>& items) {
+    Batch batch;
+    for (const auto& item : items) {
+      batch.contracts.push_back(contract_of(target, item->c));
+      batch.plans.push_back(plan_runs(item->c, item->judge.rows(), batch.contracts.back(), examine_options(item->c)));
+    }
+    for (const RunPlan& p : batch.plans)
+      for (const Case* run : p.runs()) batch.runs.push_back(run);
+    return batch;
+  }
+
+  void judge(const TargetChoice& choice, const Batch& batch, const std::vector<std::unique_ptr<Item>>& items, std::vector<Outcome>& outcomes,
+             BlockResult& result) {
+    std::map<std::string, std::size_t> kept;  // rough signature -> candidate of this block
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      Item& item = *items[i];
+      const auto runs = std::span(outcomes).subspan(at, batch.plans[i].runs().size());
+      at += runs.size();
+      const ExamineOptions options = examine_options(item.c);
+      const Examination e = judge_runs(item.judge, batch.plans[i], runs, batch.contracts[i], options);
+      if (!e.contradiction.empty()) contradiction_ = fmt::format("seed {} index {}: {}", options_.seed, index_of(item.c), e.contradiction);
+      result.tally.add(choice.label(), item.c, batch.contracts[i].name, e.judgement, options.audit);
+      if (e.outcome.kind == OutcomeKind::kOk) grade(choice.label(), item, e.outcome, result.tally);
+      if (is_violation(e.judgement.verdict) || e.judgement.verdict == Verdict::kRangeLimit) keep(choice, item.c, e.judgement, kept, result.candidates);
+    }
+  }
+
+  void grade(const std::string& label, Item& item, const Outcome& outcome, Tally& tally) {
+    GradeNotes notes;
+    item.judge.note_laws(outcome, notes);
+    if (!notes.laws.empty()) tally.note_laws(label, item.c, notes);
+    if (index_of(item.c) % kLadderEvery != 0 || !outcome.memory.clean()) return;
+    std::vector<std::string_view> broken;
+    for (const std::string_view rung : contract_ladder())
+      if (!item.judge.keeps(outcome, *contract_named(rung, item.c.dtype()))) broken.push_back(rung);
+    tally.note_ladder(label, item.c, broken);
+  }
+
+  static void keep(const TargetChoice& choice, const Case& c, const Judgement& j, std::map<std::string, std::size_t>& kept, std::vector<Candidate>& out) {
+    Candidate candidate{choice.target.name, choice.variant.name, c, j.verdict, j.law, j.failure, 1};
+    const auto [it, fresh] = kept.try_emplace(candidate.rough_signature(), out.size());
+    if (fresh) out.push_back(std::move(candidate));
+    else ++out[it->second].occurrences;
+  }
+
+  static void note_bounds(Item& item, Tally& tally) {
+    if (index_of(item.c) % kBoundsEvery != 0 || item.judge.rows().rows() * item.judge.rows().cols() > kBoundsElements) return;
+    const Contract standard = *contract_named("standard", item.c.dtype());
+    Outcome zeros;
+    zeros.kind = OutcomeKind::kOk;
+    zeros.outputs = find_op(item.c.op)->output_layouts(item.c);
+    tally.note_bounds(item.c, standard.name, item.judge.all_elements(zeros, standard));
+  }
+
+  const CampaignOptions& options_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::string contradiction_;
+};
+
+// Hands out the blocks of this shard that are not stored yet.
+class BlockQueue {
+ public:
+  BlockQueue(const std::set<std::uint64_t>& done, const CampaignOptions& o) : done_(done), shard_(static_cast<std::uint64_t>(o.shard)), shards_(static_cast<std::uint64_t>(o.shards)), next_(shard_) {
+    const std::uint64_t per_block = kBlockIndices * sorted_ops(o).size() * sorted_dtypes(o).size();
+    if (o.cases > 0) end_ = (o.cases + per_block - 1) / per_block;
+  }
+  std::optional<std::uint64_t> next() {
+    while (done_.contains(next_)) next_ += shards_;
+    if (next_ >= end_) return std::nullopt;
+    const std::uint64_t block = next_;
+    next_ += shards_;
+    return block;
+  }
+
+ private:
+  std::set<std::uint64_t> done_;
+  std::uint64_t shard_, shards_, next_;
+  std::uint64_t end_ = ~std::uint64_t{0};
+};
+
+// Starts every target once, in sequence, so that a target that cannot start is named before the campaign and not in each block.
+void ask_versions(const CampaignOptions& options, const WorkerLimits& limits, CampaignOutcome& outcome) {
+  for (const TargetChoice& t : options.targets) {
+    const auto version = Worker::create(t, limits)->version();
+    if (version) outcome.versions.emplace_back(t.label(), *version);
+    else outcome.failed.emplace_back(t.label(), version.error());
+  }
+}
+
+WorkerLimits limits_of(const CampaignOptions& options) {
+  WorkerLimits limits;
+  limits.seconds_per_case = options.case_seconds;
+  limits.log_path = options.out + "/workers.log";
+  return limits;
+}
+
+}  // namespace
+
+CampaignSettings settings_of(const CampaignOptions& o) {
+  CampaignSettings s;
+  s.seed = o.seed;
+  s.generator_version = kGeneratorVersion;
+  s.block_size = kBlockIndices;
+  s.shard = o.shard;
+  s.shards = o.shards;
+  s.ops = sorted_ops(o);
+  for (const DType d : sorted_dtypes(o)) s.dtypes.emplace_back(name_of(d));
+  for (const TargetChoice& t : o.targets) s.targets.push_back(t.label());
+  s.options = fmt::format("regime={} max_elements={} large_shapes={}", o.generator.regime.empty() ? "all" : o.generator.regime, o.generator.max_elements,
+                          o.generator.large_shapes);
+  return s;
+}
+
+Result<CampaignOutcome> fuzz(Store& store, const CampaignOptions& options) {
+  CampaignOutcome outcome;
+  const WorkerLimits limits = limits_of(options);
+  ask_versions(options, limits, outcome);
+  CampaignOptions running = options;
+  std::erase_if(running.targets, [&](const TargetChoice& t) {
+    return std::any_of(outcome.failed.begin(), outcome.failed.end(), [&](const auto& f) { return f.first == t.label(); });
+  });
+  if (running.targets.empty()) return Error{"no target could be started: " + (outcome.failed.empty() ? "none chosen" : outcome.failed[0].second)};
+
+  BlockQueue queue(store.blocks(), options);
+  std::mutex mutex;
+  std::string store_error;
+  std::set<std::string> signatures;
+  Progress progress;
+  progress.phase = "fuzzing";
+  progress.budget_seconds = options.seconds;
+  progress.budget_cases = static_cast<std::int64_t>(options.cases);
+  const auto start = Clock::now();
+  const auto work = [&] {
+    BlockRunner runner(running, limits);
+    for (;;) {
+      std::uint64_t block;
+      {
+        const std::lock_guard lock(mutex);
+        if (options.stop && options.stop->load()) outcome.interrupted = true;
+        if (outcome.interrupted || !store_error.empty() || !outcome.contradiction.empty()) return;
+        if (options.seconds > 0 && since(start) >= options.seconds) return;
+        const auto next = queue.next();
+        if (!next) return;
+        block = *next;
+      }
+      const BlockResult result = runner.run(block);
+      const std::lock_guard lock(mutex);
+      if (!runner.contradiction().empty()) outcome.contradiction = runner.contradiction();
+      if (const auto status = store.commit_block(result); !status) { store_error = status.error(); return; }
+      for (const Candidate& c : result.candidates) signatures.insert(c.rough_signature());
+      progress.seconds = since(start);
+      progress.cases += result.tally.cases();
+      progress.generated += static_cast<std::int64_t>(kBlockIndices * sorted_ops(options).size() * sorted_dtypes(options).size());
+      progress.candidates = signatures.size();
+      if (options.progress) options.progress(progress);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < std::max(1, options.jobs); ++i) threads.emplace_back(work);
+  for (std::thread& t : threads) t.join();
+  outcome.seconds = since(start);
+  if (!store_error.empty()) return Error{store_error};
+  return outcome;
+}
+
+}  // namespace normfuzz
