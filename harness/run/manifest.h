@@ -29,15 +29,15 @@ struct Variant {
 enum class TargetKind { kNative, kPython };
 
 struct Target {
-  std::string name;          // without variant
+  std::string name;  // without variant
   TargetKind kind = TargetKind::kNative;
   std::string description, source;
-  std::string module_path;   // .so or .py
-  std::string python;        // interpreter for kPython
+  std::string module_path;  // .so or .py
+  std::string python;       // interpreter for kPython
   std::vector<Variant> variants;
   std::vector<OpPromise> promises;
-  bool by_path = false;      // given with --target: no manifest; every op is asked by trial under the default contract
-  std::string unavailable;   // reason; empty: available
+  bool by_path = false;     // given with --target: no manifest; every op is asked by trial under the default contract
+  std::string unavailable;  // reason; empty: available
 
   const OpPromise* promise(std::string_view op, DType dtype) const;
   // The contract this target declares for an op on data stored in `dtype`; the default one where nothing is declared.
@@ -55,7 +55,8 @@ struct TargetChoice {
 Result<std::vector<Target>> load_targets(const std::string& directory);
 // A module by path: a folder's manifest.toml beside it is used when there is one.
 Result<Target> load_target_file(const std::string& path);
-// "cpu,onednn,torch:avx2,onednn:*" against the known ones; an unknown or unavailable one asked for by name is an error that says what to do.
+// "cpu,onednn,torch:avx2,onednn:*" against the known ones; an unknown or unavailable one asked for by name is an error that says what to
+// do.
 Result<std::vector<TargetChoice>> choose_targets(const std::vector<Target>& known, const std::string& list);
 
 }  // namespace normfuzz

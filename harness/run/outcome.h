@@ -13,18 +13,18 @@ std::string_view name_of(OutcomeKind kind);  // "ok", "unsupported", "rejected",
 
 // What the runner saw around the tensors; independent of any number.
 struct MemoryReport {
-  std::string changed_input;             // name of the first input whose elements changed
-  std::string overrun;                   // name of the first tensor whose guard bytes or padding changed
-  std::string unwritten_output;          // name of the first output with elements never written
+  std::string changed_input;     // name of the first input whose elements changed
+  std::string overrun;           // name of the first tensor whose guard bytes or padding changed
+  std::string unwritten_output;  // name of the first output with elements never written
   std::int64_t unwritten_elements = 0;
-  std::string detail;                    // one sentence with the place: "y: byte 0 after the last element"
+  std::string detail;  // one sentence with the place: "y: byte 0 after the last element"
   bool clean() const { return changed_input.empty() && overrun.empty() && unwritten_output.empty(); }
 };
 
 struct Outcome {
   OutcomeKind kind = OutcomeKind::kUnsupported;
-  std::string message;      // reason or detail (rejected, unsupported, "impl: ..." of an ok)
-  int signal = 0;           // of a crash; 0 with kCrashed: exited by itself with exit_status
+  std::string message;  // reason or detail (rejected, unsupported, "impl: ..." of an ok)
+  int signal = 0;       // of a crash; 0 with kCrashed: exited by itself with exit_status
   int exit_status = 0;
   NamedTensors outputs;     // of an ok: logical values, dense
   MemoryReport memory;      // of an ok

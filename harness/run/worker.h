@@ -15,9 +15,9 @@ namespace normfuzz {
 
 struct WorkerLimits {
   double seconds_per_case = 10;
-  double seconds_to_start = 60;               // loading a framework
+  double seconds_to_start = 60;                         // loading a framework
   std::uint64_t memory_bytes = std::uint64_t{8} << 30;  // address space beyond the shared arena
-  std::string log_path;                       // what the target prints; empty: /dev/null
+  std::string log_path;                                 // what the target prints; empty: /dev/null
 };
 
 class Worker {
@@ -32,8 +32,9 @@ class Worker {
   // Hands over a batch and returns at once. The cases must stay alive until collect() returns. One batch at a time, of any length and size:
   // what does not fit the arena travels in pieces.
   virtual void submit(std::span<const Case* const> cases) = 0;
-  // One outcome per submitted case, in order. A crash, a hang or an OOM kill costs exactly the case being run: it is recorded, a new process
-  // starts behind it. After 20 equal crashes in a row the target is suspended: the remaining cases are kUnsupported "suspended: ...".
+  // One outcome per submitted case, in order. A crash, a hang or an OOM kill costs exactly the case being run: it is recorded, a new
+  // process starts behind it. After 20 equal crashes in a row the target is suspended: the remaining cases are kUnsupported "suspended:
+  // ...".
   virtual std::vector<Outcome> collect() = 0;
 
   std::vector<Outcome> run(std::span<const Case* const> cases) {

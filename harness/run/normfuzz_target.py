@@ -1,0 +1,103 @@
+"""Write a target for normfuzz in Python: one decorated function per op.
+
+    from normfuzz_target import op
+
+    @op("layer_norm")
+    def layer_norm(x, weight, bias, *, epsilon, normalized_axis=-1):
+        ...
+        return y
+
+Arguments come by name. Tensors are NumPy views of the caller's memory with its strides (bf16 as ml_dtypes.bfloat16 where that package is
+installed, as uint16 bits otherwise); an absent tensor is None; parameters are int, float or str. Return the output (a tuple, or a dict by
+name, for several), in exactly the dtype and shape of the output; or take a parameter named like the output ("y"), or `out`, and write there.
+
+A tensor or parameter that the function does not take makes the call unsupported: ignoring it would compute something else. Raise Unsupported
+where there is no such kernel and Rejected where the arguments are refused; any other exception is reported as a rejection with its type.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, Iterable
+
+__all__ = ["op", "target", "Unsupported", "Rejected"]
+
+
+class Unsupported(Exception):
+    """This target has no such kernel."""
+
+
+class Rejected(Exception):
+    """This target has such a kernel and refuses these arguments."""
+
+
+Function = Callable[..., Any]
+functions: dict[str, Function] = {}
+_version: str | Callable[[], str] = ""
+
+
+def op(*names: str) -> Callable[[Function], Function]:
+    """Registers a function for one or several ops."""
+
+    def register(function: Function) -> Function:
+        for name in names:
+            functions[name] = function
+        return function
+
+    return register
+
+
+def target(*, version: str | Callable[[], str]) -> None:
+    """Tells the version of the framework behind this target; it appears in every report."""
+    global _version
+    _version = version
+
+
+def version_text() -> str:
+    return str(_version() if callable(_version) else _version)
+
+
+class Binding:
+    """How one function takes the arguments of one form of call: worked out once, used for every case of that form."""
+
+    def __init__(self, name: str, inputs: Iterable[tuple[str, bool]], outputs: Iterable[str], parameters: Iterable[str]):
+        if name not in functions:
+            raise Unsupported(f"no function for op '{name}'")
+        self.function = functions[name]
+        self.outputs = list(outputs)
+        accepted = inspect.signature(self.function).parameters
+        takes_all = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
+        for kind, wanted in (("input", [n for n, present in inputs if present]), ("parameter", parameters)):
+            for argument in wanted:
+                if not takes_all and argument not in accepted:
+                    raise Unsupported(f"no {kind} '{argument}' in this function")
+        self.absent = {n: None for n, present in inputs if not present and (takes_all or n in accepted)}
+        # Keyword under which each output is handed over, None where the function returns it.
+        self.output_keys = [n if n in accepted else None for n in self.outputs]
+        if len(self.outputs) == 1 and self.output_keys == [None] and "out" in accepted:
+            self.output_keys = ["out"]
+        self.in_place = any(key is not None for key in self.output_keys)
+
+    def store(self, result: Any, arrays: list[Any]) -> None:
+        """Copies what the function returned into the outputs."""
+        if result is None:
+            if not self.in_place:
+                raise TypeError("returned None, expected " + ", ".join(self.outputs))
+            return
+        if len(arrays) == 1 and not isinstance(result, (dict, tuple)):
+            return store_one(self.outputs[0], result, arrays[0])
+        results = [result[n] for n in self.outputs] if isinstance(result, dict) else list(result)
+        if len(results) != len(arrays):
+            raise TypeError(f"returned {len(results)} outputs, expected {', '.join(self.outputs)}")
+        for name, value, array in zip(self.outputs, results, arrays):
+            if value is not None:
+                store_one(name, value, array)
+
+
+def store_one(name: str, value: Any, array: Any) -> None:
+    if value is array:
+        return
+    if getattr(value, "dtype", None) != array.dtype or value.shape != array.shape:
+        got = f"{value.dtype} of shape {value.shape}" if hasattr(value, "dtype") else type(value).__name__
+        raise TypeError(f"{name}: returned {got}, expected {array.dtype} of shape {array.shape}")
+    array[...] = value

@@ -1,0 +1,3 @@
+#!/bin/sh
+# An interpreter that never gets ready.
+exec sleep 60
