@@ -1,0 +1,165 @@
+#include "harness/attack/climb.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "oracles/bound.h"
+#include "oracles/kernels/kernel.h"
+
+namespace normfuzz {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int kStarts = 8;          // random rows of which the best is climbed
+constexpr int kSteps = 300;         // changes tried from there
+constexpr mpfr_prec_t kBits = 192;  // enough for a ratio; a ratio above 1 is computed again
+constexpr mpfr_prec_t kProofBits = 1024;
+
+// ---- kernels ----
+
+KernelOptions any_kernel(Stream& s, bool centred) {
+  KernelOptions k;
+  if (centred) k.moments = static_cast<MomentsMethod>(s.below(6));
+  k.order = static_cast<SummationOrder>(s.below(6));
+  k.association = static_cast<Association>(s.below(centred ? 6 : 3));
+  k.root = static_cast<Root>(s.below(3));
+  if (k.root == Root::kRsqrt) k.root_steps = static_cast<int>(s.between(-4, 4));
+  k.fma = s.chance(50);
+  k.reciprocal_count = s.chance(50);
+  k.square_update = s.chance(25);
+  k.weighted_merge = s.chance(25);
+  k.seed = s.next();
+  return k;
+}
+
+// Among the allowed ones; a flag that a contract pays for is used whenever it is allowed and, one in four times, not.
+KernelOptions random_kernel(Stream& s, const std::string& op, const Contract& c, std::int64_t n) {
+  for (;;) {
+    KernelOptions k = any_kernel(s, op != "rms_norm");
+    k.scaled = c.robust_range;
+    if (k.scaled) k.association = Association::kScaleFirst;
+    k.flush_to_zero = c.flush_to_zero && !s.chance(25);
+    k.denormals_are_zero = c.denormals_are_zero && !s.chance(25);
+    k.cast_before_weight = op == "rms_norm" && c.cast_before_weight && !s.chance(25);
+    if (op == "rms_norm" && !(c.moments & kTwoPass)) continue;
+    if (allows(c, k, n)) return k;
+  }
+}
+
+// ---- outputs ----
+
+// The stored number next to the exact value on the side that is farther away, unless that is practically a whole ulp.
+double farther_neighbour(const ElementBound& b, DType storage) {
+  const std::uint64_t nearest = bits_from_value(storage, b.head);
+  const double v = value_from_bits(storage, nearest);
+  const double excess = (v - b.head) - b.tail;  // of the right sign: head is the exact value rounded to double
+  if (excess == 0 || !std::isfinite(v)) return v;
+  const double other = excess < 0 ? value_from_bits(storage, next_up_bits(storage, nearest))
+                                  : -value_from_bits(storage, next_up_bits(storage, bits_from_value(storage, -v)));
+  const double distance = std::fabs((other - b.head) - b.tail);
+  return std::isfinite(other) && distance > std::fabs(excess) && distance < std::fabs(other - v) * (1 - 0x1p-49) ? other : v;
+}
+
+std::vector<double> outputs_of(const CaseRows& rows, const KernelOptions& kernel, const Contract& c,
+                               const std::vector<ElementBound>& bounds) {
+  if (!c.faithful) return run_kernel(kernel, rows.op(), c.accumulate, rows.storage(), rows.row(0));
+  std::vector<double> y;
+  for (const ElementBound& b : bounds) y.push_back(farther_neighbour(b, rows.storage()));
+  return y;
+}
+
+// ---- score ----
+
+bool has_finite_bound(const ElementBound& b) {
+  return b.expect == Expectation::kValue && b.limit == Limit::kNone && std::isfinite(b.allowed) && std::isfinite(b.error);
+}
+
+// Error over bound, from the lower end of the error where that is what decides.
+double ratio_of(double got, const ElementBound& b, const Contract& c, DType storage, double bound_scale) {
+  if (!std::isfinite(got)) return certify(got, b, c, storage) == ElementVerdict::kViolation ? kInfinity : 0;
+  const ErrorInterval e = error_of(got, b);
+  const double allowed = b.allowed * bound_scale;
+  if (e.upper <= allowed) return allowed > 0 ? e.upper / allowed : 0;
+  return allowed > 0 ? e.lower / allowed : e.lower > 0 ? kInfinity : 0;
+}
+
+AttackScore score_of(const CaseRows& rows, const std::vector<ElementBound>& bounds, const std::vector<double>& y, const Contract& c,
+                     double bound_scale) {
+  AttackScore s;
+  s.elements = static_cast<std::int64_t>(bounds.size());
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    if (!has_finite_bound(bounds[i])) continue;
+    ++s.finite;
+    const double ratio = ratio_of(y[i], bounds[i], c, rows.storage(), bound_scale);
+    if (ratio > s.ratio) {
+      s.ratio = ratio;
+      s.element = static_cast<std::int64_t>(i);
+    }
+  }
+  return s;
+}
+
+// A row with its bounds, so that several kernels share them.
+class ScoredRow {
+ public:
+  ScoredRow(const RowCandidate& row, const Contract& contract, double bound_scale)
+      : rows_(row.to_case()), contract_(contract), bound_scale_(bound_scale), bounds_(row_bounds(rows_, 0, contract, kBits)) {}
+
+  AttackScore score(const KernelOptions& kernel) const {
+    const std::vector<double> y = outputs_of(rows_, kernel, contract_, bounds_);
+    const AttackScore s = score_of(rows_, bounds_, y, contract_, bound_scale_);
+    return s.ratio <= 1 ? s : score_of(rows_, row_bounds(rows_, 0, contract_, kProofBits), y, contract_, bound_scale_);
+  }
+
+ private:
+  CaseRows rows_;
+  const Contract& contract_;
+  double bound_scale_;
+  std::vector<ElementBound> bounds_;
+};
+
+}  // namespace
+
+AttackScore attack_score(const RowCandidate& row, const KernelOptions& kernel, const Contract& contract, double bound_scale) {
+  return ScoredRow(row, contract, bound_scale).score(kernel);
+}
+
+ClimbResult climb(Stream s, Arena arena, const std::string& op, DType storage, const Contract& contract, double bound_scale) {
+  ClimbResult best;
+  const auto try_row = [&](const RowCandidate& row, std::initializer_list<KernelOptions> kernels) {
+    const ScoredRow scored(row, contract, bound_scale);
+    for (const KernelOptions& kernel : kernels) {
+      const AttackScore score = scored.score(kernel);
+      ++best.evaluations;
+      best.elements += score.elements;
+      best.finite += score.finite;
+      if (score.ratio < best.score.ratio) continue;
+      best.row = row;
+      best.kernel = kernel;
+      best.score = score;
+    }
+  };
+  const auto kernel_for = [&](const RowCandidate& row) {
+    return contract.faithful ? KernelOptions{} : random_kernel(s, op, contract, row.size());
+  };
+  for (int i = 0; i < kStarts; ++i) {
+    const RowCandidate row = random_candidate(s, arena, op, storage, contract);
+    try_row(row, {kernel_for(row), kernel_for(row)});
+  }
+  for (int i = 0; i < kSteps; ++i) {
+    RowCandidate row = best.row;
+    if (!s.chance(10)) mutate(row, s);
+    if (s.chance(75))
+      try_row(row, {best.kernel});
+    else
+      try_row(row, {best.kernel, kernel_for(row)});
+  }
+  return best;
+}
+
+std::string describe_attack(const KernelOptions& kernel, const Contract& contract) {
+  return contract.faithful ? "the farther neighbour of the exact value" : describe(kernel);
+}
+
+}  // namespace normfuzz

@@ -1,0 +1,207 @@
+#include "harness/attack/row_candidate.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace normfuzz {
+namespace {
+
+// Into the finite numbers of d. (A NaN is what lies two steps above the largest of them.)
+double stored(DType d, double v) {
+  const double limit = format_of(d).max_finite;
+  if (std::isnan(v)) return limit;
+  return value_from_bits(d, bits_from_value(d, std::clamp(v, -limit, limit)));
+}
+
+double epsilon_near(double v) {
+  const FloatFormat& f = format_of(DType::kF32);
+  return stored(DType::kF32, std::clamp(v, f.smallest_normal, 0x1p100));
+}
+
+// Exponents of the normal range's arenas: there every product of the chains, d s g and squares included, is far above the subnormals of the
+// accumulation type and below its largest number.
+struct NormalRange {
+  int x_low, x_high, weight_low, weight_high, epsilon_low, epsilon_high;
+};
+NormalRange normal_range(DType storage, DType accumulate) {
+  if (accumulate == DType::kF16) return {-6, 5, -4, 4, -10, 8};
+  if (storage == DType::kF16) return {-14, 15, -12, 10, -50, 40};
+  if (storage == DType::kF64) return {-200, 200, -12, 20, -100, 100};
+  return {-14, 40, -12, 20, -50, 60};
+}
+
+double between_powers(double v, int low, int high) {
+  return v == 0 ? v : std::copysign(std::clamp(std::fabs(v), std::ldexp(1.0, low), std::ldexp(1.0, high)), v);
+}
+
+void keep_in_arena(RowCandidate& row) {
+  if (row.arena == Arena::kExtreme) return;
+  const NormalRange range = normal_range(row.storage, row.accumulate);
+  for (double& v : row.x) v = stored(row.storage, between_powers(v, range.x_low, range.x_high));
+  for (double& v : row.weight) v = stored(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
+  for (double& v : row.bias)
+    v = row.arena == Arena::kPlain ? 0 : stored(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
+  row.epsilon = between_powers(row.epsilon, range.epsilon_low, range.epsilon_high);
+}
+
+Tensor tensor_of(DType d, const std::vector<std::int64_t>& shape, const std::vector<double>& values) {
+  Tensor t = Tensor::zeros(d, shape);
+  for (std::size_t i = 0; i < values.size(); ++i) t.set_value(static_cast<std::int64_t>(i), values[i]);
+  return t;
+}
+
+// Octaves of scales at which squares stay in the accumulation type's normal range, half of them on each side of 1.
+int scale_octaves(DType storage, const Contract& c) {
+  if (c.accumulate == DType::kF16) return 3;  // squares and their sums between 2^-14 and 2^16
+  if (storage == DType::kF16) return 7;       // f16's own range
+  if (c.accumulate == DType::kF64 && storage == DType::kF64) return 100;
+  return 15;
+}
+
+std::int64_t random_width(Stream& s, const Contract& c) {
+  static constexpr std::int64_t kWidths[] = {1, 2, 2, 3, 3, 3, 4, 5, 5, 6, 7, 8, 9, 12, 16, 17, 24, 32, 33, 64};
+  const std::int64_t n = kWidths[s.below(std::size(kWidths))];
+  // The largest k of the chains is 7 (n - 1): 7 * 11 < 2^8, and up to 24 columns for f16's 2^11.
+  if (c.accumulate == DType::kBF16) return std::min<std::int64_t>(n, 12);
+  if (c.accumulate == DType::kF16) return std::min<std::int64_t>(n, 24);
+  return n;
+}
+
+double shape_value(Stream& s, int regime, std::int64_t i, std::int64_t n, double ulp) {
+  const double gaussian = s.gaussian(), wide = std::exp2((s.uniform() - 0.5) * 16), spike = std::exp2(s.uniform() * 20);
+  const auto small = static_cast<double>(s.between(-8, 8));
+  switch (regime) {
+    case 1:
+      return small;
+    case 2:
+      return s.flip(1);
+    case 3:
+      return i == 0 ? spike : gaussian;
+    case 4:
+      return i == n - 1 ? spike : gaussian;
+    case 5:
+      return s.flip(wide);
+    case 6:
+      return 1 + small * ulp;  // neighbours of 1
+    default:
+      return gaussian;
+  }
+}
+
+double random_parameter(Stream& s, double octaves) {
+  const double g = s.gaussian();
+  return g * std::exp2(std::floor((s.uniform() - 0.5) * octaves));
+}
+
+double tweak(double v, DType d, Stream& s) {
+  const double g = s.gaussian();
+  switch (s.below(8)) {
+    case 0:
+    case 1: {  // a few neighbours up or down
+      std::uint64_t bits = bits_from_value(d, v);
+      const bool up = s.chance(50);
+      for (std::uint64_t k = 1 + s.below(3); k > 0; --k)
+        bits = up ? next_up_bits(d, bits)
+                  : bits_from_value(d, -value_from_bits(d, next_up_bits(d, bits_from_value(d, -value_from_bits(d, bits)))));
+      return value_from_bits(d, bits);
+    }
+    case 2:
+      return v * (1 + static_cast<double>(s.between(-4096, 4096)) * 2 * format_of(d).unit_roundoff);
+    case 3:
+      return -v;
+    case 4:
+      return v * (1 + g * std::ldexp(1.0, -static_cast<int>(s.below(20))));
+    case 5:
+      return s.chance(50) ? v * 2 : v / 2;
+    case 6:
+      return v * (0.5 + 1.5 * s.uniform());
+    default:
+      return v + g * std::fabs(v);
+  }
+}
+
+double& any_of(std::vector<double>& v, Stream& s) { return v[s.below(v.size())]; }
+
+// All of x: by a factor, or shifted together.
+void change_row(RowCandidate& row, Stream& s) {
+  const double factor = 0.5 + 1.5 * s.uniform(), shift = s.gaussian() * std::fabs(any_of(row.x, s));
+  const bool scale = s.chance(50);
+  for (double& v : row.x) v = stored(row.storage, scale ? v * factor : v + shift);
+}
+
+}  // namespace
+
+Case RowCandidate::to_case() const {
+  Case c;
+  c.op = op;
+  c.params["epsilon"] = epsilon;
+  if (weight_offset != 0) c.params["weight_offset"] = weight_offset;
+  const std::vector<std::int64_t> cols{size()};
+  c.inputs.emplace_back("x", tensor_of(storage, {1, size()}, x));
+  c.inputs.emplace_back("weight", tensor_of(weight_dtype, cols, weight));
+  c.inputs.emplace_back("bias", tensor_of(weight_dtype, cols, bias));
+  return c;
+}
+
+RowCandidate random_candidate(Stream& s, Arena arena, const std::string& op, DType storage, const Contract& contract) {
+  RowCandidate row;
+  row.arena = arena;
+  row.accumulate = contract.accumulate;
+  row.op = op;
+  row.storage = storage;
+  row.weight_dtype = format_of(storage).bytes == 2 && contract.accumulate != storage && s.chance(20) ? DType::kF32 : storage;
+  const std::int64_t n = random_width(s, contract);
+  const bool narrow = format_of(contract.accumulate).bytes == 2;
+  const bool extreme = arena == Arena::kExtreme;
+  const int octaves = extreme ? format_of(storage).max_exponent - 2 : scale_octaves(storage, contract);
+  const double scale = std::ldexp(1.0, static_cast<int>(s.between(-octaves, octaves)));
+  const int regime = static_cast<int>(s.below(8));
+  const double mean =
+      regime == 6 || s.chance(40) ? 0 : std::exp2(s.uniform() * (narrow || storage == DType::kF16 ? 6 : format_of(storage).precision));
+  for (std::int64_t i = 0; i < n; ++i)
+    row.x.push_back(stored(storage, scale * (mean + shape_value(s, regime, i, n, 2 * format_of(storage).unit_roundoff))));
+  const double parameter_octaves = extreme ? 2.0 * octaves : narrow ? 4 : 8;
+  const bool unit = s.chance(30), no_bias = unit || s.chance(40);
+  for (std::int64_t i = 0; i < n; ++i) {
+    row.weight.push_back(stored(row.weight_dtype, unit ? 1 : random_parameter(s, parameter_octaves)));
+    row.bias.push_back(stored(row.weight_dtype, no_bias ? 0 : random_parameter(s, 2 * parameter_octaves)));
+  }
+  const double relative = std::ldexp(1.0, static_cast<int>(s.between(narrow ? -8 : -24, narrow ? 8 : 16)));
+  row.epsilon = s.chance(30) && !narrow ? epsilon_near(1e-5) : epsilon_near(scale * scale * relative);
+  if (op == "rms_norm" && s.chance(25)) row.weight_offset = 1;
+  keep_in_arena(row);
+  return row;
+}
+
+void mutate(RowCandidate& row, Stream& s) {
+  for (std::uint64_t k = 1 + s.below(3); k > 0; --k) {
+    switch (s.below(9)) {
+      case 3:
+        any_of(row.x, s) = any_of(row.x, s);
+        break;
+      case 4: {
+        double& w = any_of(row.weight, s);
+        w = stored(row.weight_dtype, tweak(w, row.weight_dtype, s));
+        break;
+      }
+      case 5: {
+        double& b = any_of(row.bias, s);
+        b = stored(row.weight_dtype, tweak(b, row.weight_dtype, s));
+        break;
+      }
+      case 6:
+        row.epsilon = epsilon_near(s.chance(50) ? row.epsilon * std::exp2(2 * s.gaussian()) : row.epsilon * (1 + 1e-3 * s.gaussian()));
+        break;
+      case 7:
+        change_row(row, s);
+        break;
+      default: {
+        double& x = any_of(row.x, s);
+        x = stored(row.storage, tweak(x, row.storage, s));
+      }
+    }
+  }
+  keep_in_arena(row);
+}
+
+}  // namespace normfuzz

@@ -1,0 +1,145 @@
+#include "harness/selfcheck.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "harness/attack/climb.h"
+#include "harness/generate/stream.h"
+#include "oracles/ops/op.h"
+
+namespace normfuzz {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Modifiers = std::vector<std::pair<std::string_view, std::string_view>>;
+
+// "two_pass, affine=folded". The rungs and fields are ours: an error is a slip in this file.
+AttackedContract modified(std::string_view rung, DType storage, const Modifiers& modifiers) {
+  AttackedContract a{std::string(rung), *contract_named(rung, storage)};
+  for (const auto& [field, value] : modifiers) {
+    if (!apply_modifier(a.contract, field, value)) std::abort();
+    ((a.name += ", ") += field) += '=';
+    a.name += value;
+  }
+  return a;
+}
+
+bool selected(const std::vector<std::string>& only, std::string_view name) {
+  return only.empty() || std::find(only.begin(), only.end(), name) != only.end();
+}
+
+struct Attack {
+  SelfcheckRow row;
+  Contract contract;
+};
+
+std::vector<Attack> planned_attacks(const SelfcheckOptions& options) {
+  std::vector<Attack> attacks;
+  for (const OpInfo* op : all_ops())
+    for (const DType dtype : kAllDTypes) {
+      if (!selected(options.ops, op->name) || !selected(options.dtypes, name_of(dtype))) continue;
+      for (const AttackedContract& a : attacked_contracts(op->name, dtype)) {
+        if (!selected(options.contracts, a.name)) continue;
+        SelfcheckRow row;
+        row.op = std::string(op->name);
+        row.dtype = dtype;
+        row.contract = a.name;
+        attacks.push_back({std::move(row), a.contract});
+      }
+    }
+  return attacks;
+}
+
+class Selfcheck {
+ public:
+  explicit Selfcheck(const SelfcheckOptions& options) : options_(options), attacks_(planned_attacks(options)) {}
+
+  std::vector<SelfcheckRow> run() {
+    std::vector<std::thread> threads;
+    for (int i = 1; i < options_.jobs && !attacks_.empty(); ++i) threads.emplace_back([this] { work(); });
+    if (!attacks_.empty()) work();
+    for (std::thread& t : threads) t.join();
+    std::vector<SelfcheckRow> rows;
+    for (Attack& a : attacks_) rows.push_back(std::move(a.row));
+    return rows;
+  }
+
+ private:
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  bool finished(std::uint64_t round) const {
+    if (options_.stop && options_.stop->load()) return true;
+    return options_.climbs > 0 ? round >= static_cast<std::uint64_t>(options_.climbs) : elapsed() >= options_.seconds;
+  }
+
+  // Climbs in turn: the k-th goes to row k mod rows. Its stream depends on the row's name and on its round only.
+  void work() {
+    for (;;) {
+      const std::uint64_t k = next_.fetch_add(1), round = k / attacks_.size();
+      if (finished(round)) return;
+      Attack& a = attacks_[k % attacks_.size()];
+      const Stream stream = Stream(options_.seed).sub(a.row.op).sub(name_of(a.row.dtype)).sub(a.row.contract).sub(round);
+      const ClimbResult result = climb(stream, static_cast<Arena>(round % 3), a.row.op, a.row.dtype, a.contract, options_.bound_scale);
+      const std::lock_guard lock(mutex_);
+      record(a, result);
+      report(a.row, result);
+    }
+  }
+
+  // Equal ratios: the narrower row, then the smaller digest, so that the order of arrival does not matter.
+  void record(Attack& a, const ClimbResult& result) const {
+    SelfcheckRow& row = a.row;
+    row.evaluations += result.evaluations;
+    row.elements += result.elements;
+    row.finite += result.finite;
+    if (result.row.arena == Arena::kPlain && result.row.size() >= 8) row.tightness = std::max(row.tightness, result.score.ratio);
+    if (result.score.ratio < std::max(row.worst_ratio, 0.0)) return;
+    Case c = result.row.to_case();
+    c.note = describe_attack(result.kernel, a.contract);
+    if (result.score.ratio == row.worst_ratio && !row.kernel.empty() && digest(c) >= digest(row.worst_case)) return;
+    row.worst_ratio = result.score.ratio;
+    row.worst_element = result.score.element;
+    row.kernel = c.note;
+    row.worst_case = std::move(c);
+  }
+
+  void report(const SelfcheckRow& row, const ClimbResult& result) {
+    progress_.evaluations += result.evaluations;
+    progress_.seconds = elapsed();
+    if (row.worst_ratio > progress_.worst_ratio) {
+      progress_.worst_ratio = row.worst_ratio;
+      progress_.worst_row = row.op + ' ' + std::string(name_of(row.dtype)) + ' ' + row.contract;
+    }
+    if (options_.progress) options_.progress(progress_);
+  }
+
+  const SelfcheckOptions& options_;
+  std::vector<Attack> attacks_;
+  const Clock::time_point start_ = Clock::now();
+  std::atomic<std::uint64_t> next_{0};
+  std::mutex mutex_;
+  SelfcheckProgress progress_;
+};
+
+}  // namespace
+
+std::vector<AttackedContract> attacked_contracts(std::string_view op, DType storage) {
+  std::vector<AttackedContract> list;
+  for (const std::string_view rung : contract_ladder()) list.push_back(modified(rung, storage, {}));
+  list.push_back(modified("two_pass", storage, {{"ftz", "yes"}, {"daz", "yes"}}));
+  if (op == "rms_norm") {
+    if (format_of(storage).bytes == 2) list.push_back(modified("two_pass", storage, {{"before_weight", "yes"}}));
+    return list;
+  }
+  for (const std::string_view algorithm : {"welford_sequential", "welford_tree", "welford_tree(3)", "one_pass", "one_pass_unclamped"})
+    list.push_back(modified("standard", storage, {{"moments", algorithm}}));
+  list.push_back(modified("two_pass", storage, {{"affine", "folded"}}));
+  return list;
+}
+
+std::vector<SelfcheckRow> selfcheck(const SelfcheckOptions& options) { return Selfcheck(options).run(); }
+
+}  // namespace normfuzz
