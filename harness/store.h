@@ -71,13 +71,16 @@ class Store {
   Status put_note(const std::string& name, const std::string& text);
   Result<std::map<std::string, std::string>> notes() const;
 
-  // Joins campaigns of equal settings but for the shard into a new file (or onto an existing one made by merge). The sum equals the
+  // Joins campaigns of equal settings but for the shard into a new file, or onto one that merge made. The sum equals the
   // unsharded run over the same blocks; blocks that two of them share are counted once; findings whose candidate lost to an earlier one are
   // dropped.
   static Status merge(std::span<const std::string> inputs, const std::string& output);
 
  private:
   struct State;
+  class Merge;
+  static Status merge_into(Store& output, std::span<const Store> inputs);
+  static Result<Store> open_file(const std::string& path, const CampaignSettings& settings);
   explicit Store(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

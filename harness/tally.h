@@ -49,6 +49,7 @@ struct Seen {
 class ReasonCounts {
  public:
   static constexpr std::size_t kMaxReasons = 8;
+  static constexpr std::size_t kMaxReasonLength = 240;  // two lines and a half of a report
   void add(std::string_view reason, std::int64_t count = 1);
   void merge(const ReasonCounts& other);
   void add_other(std::int64_t count) { other_ += count; }

@@ -1,0 +1,154 @@
+// `normfuzz merge`: several campaigns into one file (harness/store.h).
+#include <algorithm>
+#include <filesystem>
+
+#include "harness/finding_json.h"
+#include "harness/store_state.h"
+
+namespace normfuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+CampaignSettings without_shard(CampaignSettings s) {
+  s.shard = 0;
+  return s;
+}
+
+// What Candidate::rough_signature says of the candidate that the finding was shrunk from.
+std::string rough_signature_of(const Finding& f) {
+  return Candidate{f.target, f.variant, f.shrunk, f.verdict, f.law, f.failure}.rough_signature();
+}
+
+void remove_database(const std::string& path) {
+  std::error_code ignored;
+  for (const char* suffix : {"", "-wal", "-shm", ".lock"}) fs::remove(path + suffix, ignored);
+}
+
+}  // namespace
+
+// Two databases may hold the same shard (one is an older copy of the other): its longer gapless run of blocks contains the shorter one, and
+// blocks behind a gap are kept singly, so every block is counted once.
+class Store::Merge {
+ public:
+  explicit Merge(State& into) : into_(into) {}
+
+  Status add_candidates(const State& from) {
+    std::vector<std::pair<Candidate, std::string>> better;
+    const auto status = from.each_candidate([&](const Candidate& c, const std::string& signature) {
+      const ExampleRank rank{ref_of(c.original).index, c.variant};
+      const auto [it, fresh] = into_.examples.try_emplace(signature, rank);
+      if (!fresh && !(rank < it->second)) return;
+      it->second = rank;
+      better.emplace_back(c, signature);
+    });
+    if (!status) return status;
+    for (const auto& [candidate, signature] : better)
+      if (const auto s = into_.write_candidate(candidate, signature); !s) return s;
+    return Unit{};
+  }
+
+  void add_sums(const State& from) {
+    for (const auto& [shard, total] : from.totals)
+      if (total.blocks > into_.totals[shard].blocks) into_.totals[shard] = total;
+    for (const auto& [block, part] : from.pending) into_.pending.emplace(block, part);
+  }
+
+  Status write_sums() {
+    for (auto& [shard, total] : into_.totals) into_.absorb_pending(shard, total);
+    std::erase_if(into_.pending, [&](const auto& p) {
+      return p.first < into_.first_missing(into_.shard_of(p.first), into_.totals[into_.shard_of(p.first)]);
+    });
+    for (const auto& [shard, total] : into_.totals)
+      if (const auto s = into_.write_total(shard, total); !s) return s;
+    for (const auto& [block, part] : into_.pending)
+      if (const auto s = into_.write_pending(block, part); !s) return s;
+    return Unit{};
+  }
+
+  // After all candidates and sums: a finding stands if no earlier case of another input has the same rough signature.
+  void add_finding(const State& from, Finding f) {
+    const std::string rough = rough_signature_of(f);
+    const auto mine = from.examples.find(rough);
+    const auto best = std::as_const(into_.examples).find(rough);
+    if (mine != from.examples.end() && mine->second.first == f.first_index && best->second.first < f.first_index) return;
+    if (const std::int64_t n = into_.occurrences(rough); n > 0) f.occurrences = n;
+    const auto [it, fresh] = findings_.try_emplace(f.signature(), f);
+    if (!fresh && f.first_index < it->second.first_index) it->second = std::move(f);
+  }
+
+  Status write_findings() {
+    for (const auto& [signature, finding] : findings_)
+      if (const auto s = put(into_.database, finding); !s) return s;
+    return Unit{};
+  }
+
+ private:
+  State& into_;
+  std::map<std::string, Finding> findings_;
+};
+
+// Everything of `inputs` into the empty database of `output`.
+Status Store::merge_into(Store& output, std::span<const Store> inputs) {
+  State& into = *output.state_;
+  return into.database.transaction([&]() -> Status {
+    Merge merge(into);
+    for (const Store& input : inputs) {
+      if (const auto s = merge.add_candidates(*input.state_); !s) return s;
+      merge.add_sums(*input.state_);
+    }
+    if (const auto s = merge.write_sums(); !s) return s;
+    for (const Store& input : inputs) {
+      auto findings = input.findings();
+      if (!findings) return Error{findings.error()};
+      for (Finding& f : *findings) merge.add_finding(*input.state_, std::move(f));
+      const auto notes = input.notes();
+      if (!notes) return Error{notes.error()};
+      for (const auto& [name, text] : *notes)
+        if (const auto s = into.database.execute("INSERT OR IGNORE INTO note VALUES (?1, ?2)", {name, text}); !s) return s;
+    }
+    return merge.write_findings();
+  });
+}
+
+Status Store::merge(std::span<const std::string> inputs, const std::string& output) {
+  std::vector<Store> stores;
+  std::error_code error;
+  const bool onto = fs::exists(output, error);
+  std::vector<std::string> paths(inputs.begin(), inputs.end());
+  if (onto) paths.push_back(output);
+  for (const std::string& path : paths) {
+    auto store = open_for_reading(path);
+    if (!store) return Error{store.error()};
+    stores.push_back(std::move(*store));
+  }
+  if (stores.empty()) return Error{output + ": nothing to merge; name at least one campaign.db"};
+  if (onto && stores.back().settings().shard != CampaignSettings::kMerged)
+    return Error{output + ": is a campaign of its own; choose a new file for the merged one"};
+  CampaignSettings settings = stores.front().settings();
+  for (const Store& store : stores) {
+    const std::string different = differences(without_shard(stores.front().settings()), without_shard(store.settings()));
+    if (!different.empty())
+      return Error{store.path() + ": cannot be merged with " + stores.front().path() + " (" + different +
+                   "); merge shards of one campaign only"};
+    if (store.settings().shard != settings.shard) settings.shard = CampaignSettings::kMerged;
+  }
+
+  const std::string partial = output + ".partial";
+  remove_database(partial);
+  {
+    auto target = open_file(partial, settings);
+    Status status = target ? merge_into(*target, stores) : Status(Error{target.error()});
+    if (!status) {
+      remove_database(partial);
+      return status;
+    }
+  }
+  stores.clear();
+  fs::rename(partial, output, error);
+  remove_database(partial);
+  if (error) return Error{output + ": cannot be written: " + error.message()};
+  return Unit{};
+}
+
+}  // namespace normfuzz
