@@ -1,0 +1,235 @@
+#include "reports/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "oracles/contract.h"
+#include "reports/wording.h"
+
+namespace normfuzz {
+namespace {
+
+constexpr std::size_t kOpWidth = 18;  // what the other columns leave of 100; "channel_layer_norm"
+
+struct Paint {
+  bool on;
+  std::string operator()(std::string_view code, std::string text) const { return on ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text; }
+  std::string bold(std::string text) const { return (*this)("1", std::move(text)); }
+  std::string red(std::string text) const { return (*this)("31", std::move(text)); }
+  std::string yellow(std::string text) const { return (*this)("33", std::move(text)); }
+};
+
+std::string fitted(std::string_view text, std::size_t width) {
+  return text.size() <= width ? std::string(text) : std::string(text.substr(0, width - 1)) + "~";
+}
+
+// A count in at most 9 characters.
+std::string count_text(std::int64_t n) { return n < 100'000'000 ? std::to_string(n) : fmt::format("{}M", n / 1'000'000); }
+
+// A ratio or ulps in at most 7 characters; "-" where nothing was measured.
+std::string measure_text(double v) {
+  if (!(v > 0)) return "-";
+  if (std::isinf(v)) return "inf";
+  if (v < 0.001 || v >= 1e6) return fmt::format("{:.1e}", v);
+  return v < 10 ? fmt::format("{:.3f}", v) : v < 1000 ? fmt::format("{:.1f}", v) : fmt::format("{:.0f}", v);
+}
+
+// Breaks at spaces; what follows the first line is indented by `indent`.
+std::string wrapped(std::string_view text, std::size_t indent) {
+  std::string out, line;
+  const std::size_t begin = text.find_first_not_of(' ');
+  if (begin == std::string_view::npos) return "\n";
+  line.assign(begin, ' ');
+  bool fresh = true;
+  for (std::size_t at = begin; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    if (!fresh && line.size() + 1 + word.size() > kReportColumns) {
+      out += line + "\n";
+      line.assign(indent, ' ');
+      fresh = true;
+    }
+    if (!fresh) line += ' ';
+    line += word;
+    fresh = false;
+    at = end + 1;
+  }
+  return out + line + "\n";
+}
+
+std::string header_line() {
+  return fmt::format(" {:<{}} {:<5}{:>9}{:>10}{:>6}{:>10}{:>8}{:>8}{:>8} {}", "op", kOpWidth, "dtype", "cases", "certified", "viol.",
+                     "open/range", "unsup.", "ratio", "ulps", "grade");
+}
+
+std::string table_line(const TallyKey& key, const OpTally& t, const Paint& paint) {
+  const std::string open = fmt::format("{}/{}", count_text(t.count(Verdict::kUndecided)), count_text(t.count(Verdict::kRangeLimit)));
+  const std::string violations = fmt::format("{:>6}", count_text(t.violations()));
+  return fmt::format(" {:<{}} {:<5}{:>9}{:>10}{}{:>11}{:>7}{:>8}{:>8} {}\n", fitted(key.op, kOpWidth), kOpWidth, name_of(key.dtype),
+                     count_text(t.cases()), count_text(t.certified()), t.violations() ? paint.red(violations) : violations, open,
+                     count_text(t.count(Verdict::kUnsupported) + t.count(Verdict::kRejected)), measure_text(t.ratio.value),
+                     measure_text(t.ulps.value), t.grade());
+}
+
+const ReportedTarget* find(std::span<const ReportedTarget> targets, const std::string& label) {
+  const auto it = std::find_if(targets.begin(), targets.end(), [&](const ReportedTarget& t) { return t.label == label; });
+  return it == targets.end() ? nullptr : &*it;
+}
+
+// Reasons of one kind over the ops and dtypes of a target that share them: "layer_norm f16 bf16".
+using ReasonLines = std::map<std::pair<std::string, std::string>, std::map<std::string, std::string>>;
+
+void collect_reasons(const std::string& kind, const ReasonCounts& counts, const TallyKey& key, ReasonLines& lines) {
+  const auto note = [&](const std::string& reason, std::int64_t count) {
+    std::string& where = lines[{kind, reason}][key.op];
+    where += fmt::format(" {} ({})", name_of(key.dtype), count_text(count));
+  };
+  for (const auto& [reason, count] : counts.named()) note(reason.empty() ? "no reason given" : reason, count);
+  if (counts.other() > 0) note("further reasons", counts.other());
+}
+
+std::string reasons_text(const Tally& tally, const std::string& label) {
+  ReasonLines lines;
+  for (const auto& [key, t] : tally.entries) {
+    if (key.target != label) continue;
+    collect_reasons("unsupported", t.unsupported, key, lines);
+    collect_reasons("rejected", t.rejected, key, lines);
+  }
+  std::string out;
+  for (const auto& [what, ops] : lines) {
+    std::string where;
+    for (const auto& [op, dtypes] : ops) where += (where.empty() ? "" : ", ") + op + dtypes;
+    out += wrapped(fmt::format("   {}: {}: {}", what.first, where, what.second), 5);
+  }
+  return out;
+}
+
+std::string finding_text(const Finding& f, const std::string& out_directory, const Paint& paint) {
+  std::string out = paint.bold(f.slug) + "\n";
+  const std::string state = fmt::format("{} ({})", name_of(f.verdict), name_of(f.status));
+  const bool alarming = f.status == FindingStatus::kNew && is_violation(f.verdict);
+  out += wrapped(fmt::format("  {}: {}{}", state, f.explanation.empty() ? f.judgement.detail : f.explanation,
+                             f.admitted_by.empty() ? "" : "; " + f.admitted_by),
+                 4);
+  if (alarming) out.replace(out.find(state), state.size(), paint.red(state));
+  out += wrapped(fmt::format("  {} {} {}{}, {} {}, first: seed {} index {}{}", f.target, f.op, name_of(f.dtype), variants_of(f),
+                             f.occurrences, f.occurrences == 1 ? "case" : "cases", f.first_seed, f.first_index,
+                             f.first_regime.empty() ? "" : " (" + f.first_regime + ")"),
+                 4);
+  return out + fmt::format("  {}/bugzoo/{}\n", out_directory, f.slug);
+}
+
+std::string filter_text(const Tally& tally) {
+  std::int64_t rows = 0, filtered = 0, mpfr = 0, audited = 0, elements = 0, unbounded = 0;
+  for (const auto& [key, t] : tally.entries) {
+    rows += t.rows;
+    filtered += t.filtered_rows;
+    mpfr += t.mpfr_rows;
+    audited += t.audited_rows;
+    elements += t.elements;
+    unbounded += t.unbounded;
+  }
+  if (rows == 0) return "";
+  const auto percent = [](std::int64_t part, std::int64_t whole) { return 100 * static_cast<double>(part) / static_cast<double>(whole); };
+  return wrapped(fmt::format("judged: {} rows, {} elements ({} with an infinite bound); the filter certified {:.1f} % of the rows, "
+                             "MPFR decided {}; {} certified rows audited by MPFR",
+                             rows, elements, unbounded, percent(filtered, rows), mpfr, audited),
+                 8);
+}
+
+std::string closing_text(const CampaignReport& r, const Paint& paint) {
+  std::int64_t fresh = 0;
+  for (const Finding& f : r.findings) fresh += f.status == FindingStatus::kNew && is_violation(f.verdict);
+  std::string out = wrapped(fmt::format("{}{} cases in {:.1f} s, seed {}{}: {} certified, {} violations; {} findings, {} new",
+                                        r.interrupted ? "interrupted, everything saved: " : "", r.tally.cases(), r.seconds, r.seed,
+                                        r.shards == 1 ? "" : fmt::format(", shard {}", shard_text(r)), r.tally.certified(),
+                                        r.tally.violations(), r.findings.size(), fresh),
+                            4);
+  if (fresh > 0) out = paint.red(out.substr(0, out.size() - 1)) + "\n";
+  std::string skipped;
+  for (const ReportedTarget& t : r.targets)
+    if (!t.skipped.empty()) skipped += fmt::format("{}{} ({})", skipped.empty() ? "" : ", ", t.label, t.skipped);
+  return skipped.empty() ? out : out + paint.yellow(wrapped("skipped: " + skipped, 4));
+}
+
+std::string number_text(double v) { return std::isfinite(v) ? fmt::format("{:a} ({:.9g})", v, v) : fmt::format("{}", v); }
+
+}  // namespace
+
+std::string table_text(const Tally& tally, std::span<const ReportedTarget> targets, bool colour) {
+  const Paint paint{colour};
+  std::string out, label;
+  if (!tally.entries.empty()) out = paint.bold(header_line()) + "\n";
+  for (auto it = tally.entries.begin(); it != tally.entries.end(); ++it) {
+    if (it->first.target != label || it == tally.entries.begin()) {
+      label = it->first.target;
+      const ReportedTarget* target = find(targets, label);
+      out += paint.bold(fitted(target && !target->version.empty() ? label + " " + target->version : label, kReportColumns)) + "\n";
+    }
+    out += table_line(it->first, it->second, paint);
+    if (std::next(it) == tally.entries.end() || std::next(it)->first.target != label) out += reasons_text(tally, label);
+  }
+  return out;
+}
+
+std::string laws_text(const Tally& tally) {
+  std::map<std::string, std::map<std::string, std::string>> lines;  // law -> target and op -> dtypes
+  for (const auto& [key, t] : tally.entries)
+    for (const auto& [law, n] : t.laws) {
+      std::string& line = lines[law][key.target + " " + key.op];
+      if (!line.empty()) line += ", ";
+      line += fmt::format("{} {}", name_of(key.dtype),
+                          n.broken == 0 ? "yes" : fmt::format("no ({} of {} rows broken)", n.broken, n.held + n.broken));
+    }
+  std::string out;
+  for (const auto& [law, rows] : lines) {
+    out += wrapped(law_text(law), 2);
+    for (const auto& [where, verdicts] : rows) out += wrapped(fmt::format("   {}: {}", where, verdicts), 5);
+  }
+  return out;
+}
+
+std::string bounds_text(const Tally& tally) {
+  std::string out;
+  for (const auto& [key, share] : tally.bounds) {
+    const auto finite = share.finite_share();
+    if (!finite) continue;
+    const auto median = share.median_ulps();
+    out +=
+        fmt::format("   {:<{}} {:<5} {:<17} {:<8} {:>6.2f} % of {} elements bounded{}\n", fitted(key.op, kOpWidth), kOpWidth,
+                    name_of(key.dtype), fitted(key.contract, 17), key.special ? "special" : "ordinary", 100 * *finite,
+                    count_text(share.elements), median ? fmt::format(", median {} ulps", *median == 0 ? "0" : measure_text(*median)) : "");
+  }
+  return out.empty() ? out : "bounds by contract and regimes\n" + out;
+}
+
+std::string elements_text(std::span<const ElementEvidence> elements, std::size_t limit, bool colour) {
+  const Paint paint{colour};
+  std::string out;
+  for (const ElementEvidence& e : elements.first(std::min(limit, elements.size()))) {
+    const std::string place = fmt::format("{}[{}]", e.output, e.index);
+    out += fmt::format("  {:<8} {}got   {}\n", e.verdict == ElementVerdict::kViolation ? paint.red(fmt::format("{:<8}", place)) : place, "",
+                       number_text(e.got));
+    out += fmt::format("  {:<8} exact {}\n", "", number_text(e.exact));
+    out += fmt::format("  {:<8} error {} ulps, allowed {}\n", "", measure_text(e.ulps), number_text(e.allowed));
+  }
+  if (elements.size() > limit) out += fmt::format("  and {} more elements\n", elements.size() - limit);
+  return out;
+}
+
+std::string campaign_text(const CampaignReport& report, bool colour) {
+  const Paint paint{colour};
+  std::string out = table_text(report.tally, report.targets, colour);
+  if (!report.findings.empty()) out += fmt::format("\n{}\n", paint.bold("findings"));
+  for (const Finding& f : report.findings) out += finding_text(f, report.out_directory, paint);
+  const std::string laws = laws_text(report.tally), bounds = bounds_text(report.tally), filter = filter_text(report.tally);
+  for (const std::string& part : {laws, bounds, filter})
+    if (!part.empty()) out += fmt::format("\n{}", part);
+  return out + closing_text(report, paint);
+}
+
+}  // namespace normfuzz
