@@ -1,0 +1,13 @@
+// The list of commands. A command is a file cli/NAME.cc that defines `extern const Command kName`; here it takes two lines.
+#include "cli/command.h"
+
+namespace normfuzz {
+
+extern const Command kOracle, kTargets, kOps, kRegimes, kCases;
+
+const std::vector<const Command*>& all_commands() {
+  static const std::vector<const Command*> kCommands = {&kOracle, &kTargets, &kOps, &kRegimes, &kCases};
+  return kCommands;
+}
+
+}  // namespace normfuzz
