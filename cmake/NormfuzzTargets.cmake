@@ -26,10 +26,20 @@ function(normfuzz_target_module name)
   configure_file("${CMAKE_CURRENT_SOURCE_DIR}/manifest.toml" "${PROJECT_BINARY_DIR}/targets/${name}/manifest.toml" COPYONLY)
 endfunction()
 
+# A Python target: build/targets/NAME/ with target.py, its manifest and the interpreter that runs it.
+function(normfuzz_python_target name python)
+  set(folder "${PROJECT_BINARY_DIR}/targets/${name}")
+  file(REMOVE "${folder}/unavailable.txt")
+  configure_file("${CMAKE_CURRENT_SOURCE_DIR}/manifest.toml" "${folder}/manifest.toml" COPYONLY)
+  configure_file("${CMAKE_CURRENT_SOURCE_DIR}/target.py" "${folder}/target.py" COPYONLY)
+  file(WRITE "${folder}/python.txt" "${python}\n")
+endfunction()
+
 # A target that is not built: says why in a file that `normfuzz targets` reads.
 function(normfuzz_target_missing name reason)
   configure_file("${CMAKE_CURRENT_SOURCE_DIR}/manifest.toml" "${PROJECT_BINARY_DIR}/targets/${name}/manifest.toml" COPYONLY)
-  file(REMOVE "${PROJECT_BINARY_DIR}/targets/${name}/${name}.so")  # of an earlier build that had it
+  file(REMOVE "${PROJECT_BINARY_DIR}/targets/${name}/${name}.so"  # of an earlier build that had it
+    "${PROJECT_BINARY_DIR}/targets/${name}/target.py" "${PROJECT_BINARY_DIR}/targets/${name}/python.txt")
   file(WRITE "${PROJECT_BINARY_DIR}/targets/${name}/unavailable.txt" "${reason}\n")
   message(STATUS "target ${name}: not built, ${reason}")
 endfunction()

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "harness/run/paths.h"
 
@@ -274,9 +275,10 @@ Target load_folder(const fs::path& folder) {
   target.module_path = module.string();
   if (python) target.python = first_line(folder / "python.txt");
   if (python && target.python.empty()) target.python = default_python();
-  if (target.name != name)
+  const std::string own_name = std::exchange(target.name, name);
+  if (own_name != name)
     target.unavailable =
-        fmt::format("{}: target.name: is \"{}\", expected the folder's name", (folder / "manifest.toml").string(), target.name);
+        fmt::format("{}: target.name: is \"{}\", expected the folder's name", (folder / "manifest.toml").string(), own_name);
   else if (fs::exists(folder / "unavailable.txt"))
     target.unavailable = first_line(folder / "unavailable.txt");
   else if (!fs::exists(module))
