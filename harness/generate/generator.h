@@ -22,7 +22,7 @@ struct RegimeInfo {
 const std::vector<RegimeInfo>& all_regimes();
 
 struct GeneratorOptions {
-  std::string regime;  // only this one; empty: all, weighted
+  std::string regime = {};  // only this one; empty: all, weighted
   std::int64_t max_elements = std::int64_t{1} << 20;
   bool large_shapes = true;  // 65,535-row and 65,537-column shapes, rarely
 };
