@@ -49,4 +49,7 @@ struct Finding {
   std::string signature() const;
 };
 
+// The signature as a file name: lower-case letters, digits and hyphens, at most 80 characters; longer ones end in a hash of the rest.
+std::string slug_of(const Finding& f);
+
 }  // namespace normfuzz

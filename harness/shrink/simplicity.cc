@@ -1,0 +1,110 @@
+#include "harness/shrink/simplicity.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "oracles/ops/op.h"
+
+namespace normfuzz {
+namespace {
+
+// |v| = odd 2^e. Premise: finite, not zero.
+struct OddAndExponent {
+  std::uint64_t odd;
+  int exponent;
+};
+OddAndExponent odd_and_exponent(double v) {
+  int e = 0;
+  const auto integer = static_cast<std::uint64_t>(std::ldexp(std::frexp(std::fabs(v), &e), 53));
+  const int trailing = std::countr_zero(integer);
+  return {integer >> trailing, e - 53 + trailing};
+}
+
+std::int64_t layout_cost(const Tensor& t) {
+  if (t.dense()) return 0;
+  const auto dense = dense_strides(t.shape);
+  std::int64_t cost = 1 + t.offset + t.misalign;
+  for (std::size_t i = 0; i < dense.size(); ++i) cost += std::abs(t.strides[i] - dense[i]);
+  return cost;
+}
+
+// What an absent tensor saves; more than any epsilon costs, so that a tensor never stays for epsilon's sake.
+constexpr std::int64_t kPresent = 4096, kOtherDtype = 2048, kWeightOffset = 2048;
+
+std::int64_t parameter_cost(const Case& c) {
+  std::int64_t cost = epsilon_cost(c.epsilon()) + (c.number("weight_offset", 0) != 0 ? kWeightOffset : 0);
+  for (const auto& [name, t] : c.inputs)
+    if (t && name != "x") cost += kPresent + (t->dtype != c.dtype() ? kOtherDtype : 0);
+  return cost + static_cast<std::int64_t>(c.params.size());
+}
+
+std::int64_t tensor_cost(const Tensor& t) {
+  std::vector<double> v = t.values();
+  std::int64_t cost = 0;
+  for (const double e : v) cost += value_cost(e);
+  std::sort(v.begin(), v.end(), [](double a, double b) { return std::bit_cast<std::uint64_t>(a) < std::bit_cast<std::uint64_t>(b); });
+  const auto same = [](double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); };
+  return cost + (std::unique(v.begin(), v.end(), same) - v.begin());
+}
+
+}  // namespace
+
+std::int64_t value_cost(double v) {
+  if (std::isnan(v)) return 4000;
+  if (std::isinf(v)) return 3900 + std::signbit(v);
+  if (v == 0) return std::signbit(v);
+  const auto [odd, e] = odd_and_exponent(v);
+  const int bits = std::bit_width(odd);
+  return 16 * bits + std::abs(e + bits - 1) + std::signbit(v);
+}
+
+std::int64_t epsilon_cost(double epsilon) {
+  if (epsilon == kPlainEpsilon) return 0;
+  if (epsilon == 1) return 1;
+  if (epsilon == 0) return 2;
+  return 2 + value_cost(epsilon);
+}
+
+Simplicity simplicity(const Case& c) {
+  Simplicity s;
+  const Tensor* x = c.input("x");
+  if (!x) return s;
+  const OpInfo* op = find_op(c.op);
+  s.elements = x->size();
+  s.rows = op ? op->rows(c).rows() : 0;
+  s.rank = std::abs(x->rank() - 2);
+  for (const auto& [name, t] : c.inputs) {
+    if (!t) continue;
+    s.layout += layout_cost(*t);
+    s.values += tensor_cost(*t);
+  }
+  s.parameters = parameter_cost(c);
+  return s;
+}
+
+std::vector<double> simpler_values(double v, DType d) {
+  std::vector<double> out;
+  const auto add = [&](double e) { out.push_back(e); };
+  for (const double e : {0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0}) add(e);
+  if (std::isfinite(v) && v != 0) {
+    add(-v);
+    int exponent = 0;
+    const double fraction = std::frexp(v, &exponent);
+    for (const int bits : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 52})
+      for (const double rounded : {std::trunc(std::ldexp(fraction, bits)), std::nearbyint(std::ldexp(fraction, bits))}) add(std::ldexp(rounded, exponent - bits));
+    if (std::fabs(v) < 0x1p52)
+      for (const double step : {1.0, 0x1p-2, 0x1p-4, 0x1p-8, 0x1p4, 0x1p8}) add(std::nearbyint(v / step) * step);
+    const int top = exponent - 1;
+    for (const int to : {0, top / 2, top - top / 4, top > 0 ? top - 1 : top + 1, top > 0 ? top - 4 : top + 4}) add(std::ldexp(fraction, to + 1));
+  }
+  const std::int64_t cost = value_cost(v);
+  std::erase_if(out, [&](double e) { return value_cost(e) >= cost || !representable(d, e); });
+  std::stable_sort(out.begin(), out.end(), [](double a, double b) { return value_cost(a) < value_cost(b); });
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+}  // namespace normfuzz
