@@ -19,7 +19,7 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 constexpr std::uint64_t kRepeatEvery = 8;    // run twice and compare bits
 constexpr std::uint64_t kAuditEvery = 64;    // put filter-certified rows to MPFR
 constexpr std::uint64_t kLadderEvery = 4;    // put to every rung of the ladder
-constexpr std::uint64_t kBoundsEvery = 16;   // note the bounds of every element
+constexpr std::uint64_t kBoundsEvery = 64;   // note the bounds of every element under every rung
 constexpr std::int64_t kBoundsElements = 2048;
 
 std::vector<std::string> sorted_ops(const CampaignOptions& o) {
@@ -139,11 +139,11 @@ class BlockRunner {
 
   static void note_bounds(Item& item, Tally& tally) {
     if (index_of(item.c) % kBoundsEvery != 0 || item.judge.rows().rows() * item.judge.rows().cols() > kBoundsElements) return;
-    const Contract standard = *contract_named("standard", item.c.dtype());
-    Outcome zeros;
+    Outcome zeros;  // the bounds do not depend on it
     zeros.kind = OutcomeKind::kOk;
     zeros.outputs = find_op(item.c.op)->output_layouts(item.c);
-    tally.note_bounds(item.c, standard.name, item.judge.all_elements(zeros, standard));
+    for (const std::string_view rung : contract_ladder())
+      tally.note_bounds(item.c, rung, item.judge.all_elements(zeros, *contract_named(rung, item.c.dtype())));
   }
 
   const CampaignOptions& options_;

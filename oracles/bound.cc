@@ -215,7 +215,7 @@ ElementVerdict certify(double got, const ElementBound& b, const Contract& contra
 }
 
 double error_in_ulps(double got, const ElementBound& b, DType storage) {
-  if (b.expect != Expectation::kValue) return 0;
+  if (b.expect != Expectation::kValue || b.head == 0) return 0;  // zero has no last place
   return error_of(got, b).upper / one_ulp(storage, b.head + b.tail, 0);
 }
 

@@ -72,7 +72,8 @@ ErrorInterval error_of(double got, const ElementBound& b);
 // kUndecided: the enclosure straddles the bound; ask again with more bits.
 ElementVerdict certify(double got, const ElementBound& b, const Contract& contract, DType storage);
 
-// Error in units of the last place of `storage` at the exact value (upper end); +inf for a got that is not finite where a value was due.
+// Error in units of the last place of `storage` at the exact value (upper end); +inf for a got that is not finite where a value was due; 0
+// where the exact value is 0.
 double error_in_ulps(double got, const ElementBound& b, DType storage);
 
 // A key that is equal for equal contracts: bounds are shared between targets by it.

@@ -193,7 +193,7 @@ class LanesArithmetic {
       const auto within = hn::And(hn::Le(error, allowed), hn::Lt(hn::Add(magnitude, hn::Abs(allowed)), limit));
       accepted = hn::And(accepted, within);
       ratio = hn::Max(ratio, hn::Div(error, hn::Max(allowed, tiny)));
-      ulps = hn::Max(ulps, hn::Div(error, ulp));
+      ulps = hn::Max(ulps, hn::IfThenZeroElse(hn::Eq(e.reference, hn::Zero(tag_)), hn::Div(error, ulp)));
     };
     std::int64_t i = 0;
     for (; i + lanes <= row.n; i += lanes) step(hn::LoadU(tag_, row.x + i), hn::LoadU(tag_, row.weight + i), hn::LoadU(tag_, row.bias + i), hn::LoadU(tag_, y_ + i));
