@@ -58,9 +58,14 @@ Finding conclude_one(const Candidate& c, const TargetChoice& choice, const Campa
   limits.log_path = options.out + "/workers.log";
   // A hang is shown by a shorter wait: a case that ran in time during the campaign needs far less.
   limits.seconds_per_case = c.failure == FailureClass::kHang ? std::min(2.0, options.case_seconds) : options.case_seconds;
-  const auto worker = Worker::create(choice, limits);
+  // Shrinking a crash crashes on purpose: a worker that lived through every batch would soon be suspended for it.
+  const bool kills = c.failure == FailureClass::kSignal || c.failure == FailureClass::kHang;
+  std::unique_ptr<Worker> worker;
   const ExamineOptions examine_options{c.law == "bit.determinism", c.law == "bit.containment", false};
-  const Probe probe = [&](std::span<const Case> cases) { return examine(*worker, choice.target, cases, examine_options); };
+  const Probe probe = [&](std::span<const Case> cases) {
+    if (!worker || kills) worker = Worker::create(choice, limits);
+    return examine(*worker, choice.target, cases, examine_options);
+  };
   ShrinkResult shrunk = shrink(c.original, c.verdict, c.law, c.failure, probe, {});
   const auto contract = choice.target.contract(c.original.op, c.original.dtype());
   Explanation explanation;
