@@ -1,0 +1,424 @@
+// What is committed is never lost, and however a campaign was interrupted, cut or joined, its sum is the same.
+#include "harness/store.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "core/case_io.h"
+#include "harness/database.h"
+#include "tests/harness/sample_campaign.h"
+#include "tests/temporary_directory.h"
+
+namespace normfuzz {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::sample_block;
+using testing::sample_finding;
+using testing::sample_settings;
+using testing::TemporaryDirectory;
+
+Store opened(const std::string& directory, const CampaignSettings& settings = sample_settings()) {
+  auto store = Store::open(directory, settings);
+  if (!store) throw std::runtime_error(store.error());
+  return std::move(*store);
+}
+
+template <class T>
+T value_of(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error());
+  return std::move(*result);
+}
+
+void commit(Store& store, std::uint64_t block) {
+  const auto status = store.commit_block(sample_block(block));
+  ASSERT_TRUE(status) << status.error();
+}
+
+// Everything that a report is made of, as one comparable text.
+std::string picture(const Store& store) {
+  std::string out = write_tally(value_of(store.tally())) + "\nseconds " + std::to_string(value_of(store.seconds())) + "\nblocks";
+  for (const std::uint64_t b : store.blocks()) out += " " + std::to_string(b);
+  for (const Candidate& c : value_of(store.candidates()))
+    out += "\n" + c.rough_signature() + " x" + std::to_string(c.occurrences) + " " + c.variant + " " + write_case(c.original);
+  for (const Finding& f : value_of(store.findings()))
+    out += "\n" + f.signature() + " x" + std::to_string(f.occurrences) + " first " + std::to_string(f.first_index);
+  return out;
+}
+
+// The campaign over these blocks, uninterrupted and in order.
+std::string reference(const std::set<std::uint64_t>& blocks, const CampaignSettings& settings = sample_settings()) {
+  TemporaryDirectory directory;
+  Store store = opened(directory.path(), settings);
+  for (const std::uint64_t b : blocks) commit(store, b);
+  return picture(store);
+}
+
+std::set<std::uint64_t> up_to(std::uint64_t n) {
+  std::set<std::uint64_t> blocks;
+  for (std::uint64_t b = 0; b < n; ++b) blocks.insert(b);
+  return blocks;
+}
+
+TEST(Store, ContinuesWhereItStopped) {
+  TemporaryDirectory directory;
+  {
+    Store store = opened(directory.path());
+    EXPECT_EQ(store.next_block(), 0u);
+    for (std::uint64_t b = 0; b < 5; ++b) commit(store, b);
+  }
+  Store store = opened(directory.path());
+  EXPECT_EQ(store.next_block(), 5u);
+  for (std::uint64_t b = 5; b < 12; ++b) commit(store, b);
+  EXPECT_EQ(picture(store), reference(up_to(12)));
+  EXPECT_NE(picture(store), reference(up_to(11)));
+}
+
+TEST(Store, CountsABlockOnce) {
+  TemporaryDirectory directory;
+  Store store = opened(directory.path());
+  for (const std::uint64_t b : {0, 1, 0, 3, 3, 1, 2, 3}) commit(store, b);
+  EXPECT_EQ(picture(store), reference(up_to(4)));
+}
+
+TEST(Store, BlocksMayFinishOutOfOrder) {
+  TemporaryDirectory directory;
+  for (const std::uint64_t b : {4, 0, 7, 2, 1}) {
+    Store store = opened(directory.path());
+    commit(store, b);
+  }
+  Store store = opened(directory.path());
+  EXPECT_EQ(store.next_block(), 3u);
+  EXPECT_EQ(picture(store), reference({0, 1, 2, 4, 7}));
+  for (const std::uint64_t b : {3, 6, 5}) commit(store, b);
+  EXPECT_EQ(store.next_block(), 8u);
+  EXPECT_EQ(picture(store), reference(up_to(8)));
+  EXPECT_EQ(picture(value_of(Store::open_for_reading(directory.path()))), reference(up_to(8)));
+}
+
+TEST(Store, RefusesOtherSettingsAndSaysWhich) {
+  TemporaryDirectory directory;
+  { commit(*std::make_unique<Store>(opened(directory.path())), 0); }
+  CampaignSettings s = sample_settings();
+  s.seed = 8;
+  s.generator_version = 2;
+  s.targets = {"cpu"};
+  const auto store = Store::open(directory.path(), s);
+  ASSERT_FALSE(store);
+  for (const char* part :
+       {"campaign.db", "seed 7, here 8", "generator version 1, here 2", "targets cpu,mutants:one_pass, here cpu", "--out"})
+    EXPECT_NE(store.error().find(part), std::string::npos) << part << " in " << store.error();
+  EXPECT_EQ(store.error().find("dtypes"), std::string::npos) << store.error();
+
+  s = sample_settings();
+  std::swap(s.targets[0], s.targets[1]);  // another order is no other setting
+  EXPECT_EQ(opened(directory.path(), s).next_block(), 1u);
+  const auto shard = Store::open(directory.path(), sample_settings(1, 2));
+  ASSERT_FALSE(shard);
+  EXPECT_NE(shard.error().find("shard 0/1, here 1/2"), std::string::npos) << shard.error();
+}
+
+TEST(Store, RefusesABlockOfAnotherShard) {
+  TemporaryDirectory directory;
+  Store store = opened(directory.path(), sample_settings(1, 3));
+  EXPECT_EQ(store.next_block(), 1u);
+  EXPECT_FALSE(store.commit_block(sample_block(2)));
+  commit(store, 1);
+  EXPECT_EQ(store.next_block(), 4u);
+}
+
+TEST(Store, FindingsReadBack) {
+  TemporaryDirectory directory;
+  Store store = opened(directory.path());
+  for (std::uint64_t b = 0; b < 6; ++b) commit(store, b);
+  const auto candidates = value_of(store.candidates());
+  ASSERT_GE(candidates.size(), 2u);
+  Finding f = sample_finding(candidates[0]);
+  ASSERT_TRUE(store.put_finding(f));
+  ASSERT_TRUE(store.put_finding(sample_finding(candidates[1])));
+  f.status = FindingStatus::kKnown;
+  ASSERT_TRUE(store.put_finding(f));  // replaces
+  auto findings = value_of(store.findings());
+  ASSERT_EQ(findings.size(), 2u);
+  const Finding& back = findings[0].signature() == f.signature() ? findings[0] : findings[1];
+  EXPECT_EQ(back.status, FindingStatus::kKnown);
+  EXPECT_EQ(back.version, f.version);
+  EXPECT_EQ(back.variants, f.variants);
+  EXPECT_EQ(back.needs, f.needs);
+  EXPECT_EQ(back.admitted_by, f.admitted_by);
+  EXPECT_EQ(back.shrunk, f.shrunk);
+  EXPECT_EQ(back.first_index, f.first_index);
+  ASSERT_EQ(back.judgement.evidence.size(), 2u);
+  EXPECT_TRUE(std::signbit(back.judgement.evidence[0].got));
+  EXPECT_EQ(back.judgement.evidence[0].exact, f.judgement.evidence[0].exact);
+  EXPECT_EQ(back.judgement.evidence[0].allowed, f.judgement.evidence[0].allowed);
+  EXPECT_TRUE(std::isnan(back.judgement.evidence[1].got));
+  EXPECT_EQ(back.judgement.evidence[1].verdict, ElementVerdict::kLimit);
+  ASSERT_EQ(back.outcome.outputs.size(), 1u);
+  EXPECT_EQ(back.outcome.outputs[0].second, f.outcome.outputs[0].second);
+  EXPECT_EQ(back.outcome.memory.detail, f.outcome.memory.detail);
+  ASSERT_TRUE(store.remove_finding(f.signature()));
+  EXPECT_EQ(value_of(store.findings()).size(), 1u);
+}
+
+TEST(Store, NotesAreKept) {
+  TemporaryDirectory directory;
+  ASSERT_TRUE(opened(directory.path()).put_note("version of cpu", "1.0"));
+  Store store = opened(directory.path());
+  ASSERT_TRUE(store.put_note("version of cpu", "1.1"));
+  EXPECT_EQ(value_of(store.notes()), (std::map<std::string, std::string>{{"version of cpu", "1.1"}}));
+}
+
+TEST(Store, ASecondWriterIsRefusedAReaderIsNot) {
+  TemporaryDirectory directory;
+  {
+    Store store = opened(directory.path());
+    commit(store, 0);
+    const auto second = Store::open(directory.path(), sample_settings());
+    ASSERT_FALSE(second);
+    EXPECT_NE(second.error().find("campaign.db: locked: another normfuzz run (process " + std::to_string(getpid()) + ")"),
+              std::string::npos)
+        << second.error();
+    const Store reader = value_of(Store::open_for_reading(directory.path()));
+    EXPECT_EQ(picture(reader), reference({0}));
+    commit(store, 1);
+  }
+  EXPECT_EQ(opened(directory.path()).next_block(), 2u);
+}
+
+// A process that commits until it is killed.
+pid_t start_writer(const std::string& directory) {
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  auto store = Store::open(directory, sample_settings());
+  if (!store) _exit(3);
+  for (;;)
+    if (!store->commit_block(sample_block(store->next_block()))) _exit(4);
+}
+
+TEST(Store, KillInTheMiddleOfWritingLosesNothingCommitted) {
+  TemporaryDirectory directory;
+  std::uint64_t before = 0;
+  for (int round = 0; round < 12; ++round) {
+    const pid_t pid = start_writer(directory.path());
+    ASSERT_GT(pid, 0);
+    std::this_thread::sleep_for(std::chrono::microseconds(40'000 + 3'701 * round));
+    ASSERT_EQ(kill(pid, SIGKILL), 0);
+    int status = 0;
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the writer ended by itself with " << WEXITSTATUS(status);
+    const Store store = opened(directory.path());
+    EXPECT_GE(store.next_block(), before);
+    before = store.next_block();
+    EXPECT_EQ(store.blocks(), up_to(before));
+  }
+  ASSERT_GT(before, 0u) << "no writer was quick enough to commit anything";
+  Store store = opened(directory.path());
+  commit(store, before);
+  EXPECT_EQ(picture(store), reference(up_to(before + 1)));
+}
+
+// A small file system of its own; `mounted` is false where the system does not permit it.
+class SmallDisk {
+ public:
+  SmallDisk(const std::string& path, const char* options) : path_(path), mounted_(mount("tmpfs", path.c_str(), "tmpfs", 0, options) == 0) {}
+  ~SmallDisk() {
+    if (mounted_) umount2(path_.c_str(), MNT_DETACH);
+  }
+  bool mounted() const { return mounted_; }
+  bool change(unsigned long flags, const char* options) const {
+    return mount("tmpfs", path_.c_str(), "tmpfs", MS_REMOUNT | flags, options) == 0;
+  }
+
+ private:
+  std::string path_;
+  bool mounted_;
+};
+#define SKIP_UNLESS_MOUNTED(disk) \
+  if (!(disk).mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted: " << std::strerror(errno)
+
+TEST(Store, FullDiskLosesNothingAndGoesOnWhenThereIsSpace) {
+  TemporaryDirectory directory;
+  const SmallDisk disk(directory.path(), "size=400k");
+  SKIP_UNLESS_MOUNTED(disk);
+  Store store = opened(directory.path());
+  std::uint64_t b = 0;
+  Status status = Unit{};
+  while ((status = store.commit_block(sample_block(b)))) ASSERT_LT(++b, 10'000u) << "the disk never filled";
+  EXPECT_NE(status.error().find("campaign.db: write: the disk is full"), std::string::npos) << status.error();
+  ASSERT_GT(b, 0u);
+  EXPECT_EQ(picture(store), reference(up_to(b)));
+  EXPECT_FALSE(store.commit_block(sample_block(b)));
+  ASSERT_TRUE(disk.change(0, "size=8m"));
+  for (const std::uint64_t end = b + 3; b < end; ++b) commit(store, b);
+  EXPECT_EQ(picture(store), reference(up_to(b)));
+}
+
+TEST(Store, FullDiskAtTheStart) {
+  TemporaryDirectory directory;
+  const SmallDisk disk(directory.path(), "size=8k");
+  SKIP_UNLESS_MOUNTED(disk);
+  const auto store = Store::open(directory.path(), sample_settings());
+  ASSERT_FALSE(store);
+  EXPECT_NE(store.error().find("the disk is full"), std::string::npos) << store.error();
+}
+
+TEST(Store, ReadOnlyFolderIsReadButNotWritten) {
+  TemporaryDirectory directory;
+  const SmallDisk disk(directory.path(), "size=4m");
+  SKIP_UNLESS_MOUNTED(disk);
+  { commit(*std::make_unique<Store>(opened(directory.path())), 0); }
+  ASSERT_TRUE(disk.change(MS_RDONLY, "size=4m"));
+  const auto store = Store::open(directory.path(), sample_settings());
+  ASSERT_FALSE(store);
+  EXPECT_NE(store.error().find("--out"), std::string::npos) << store.error();
+  EXPECT_EQ(picture(value_of(Store::open_for_reading(directory.path()))), reference({0}));
+}
+
+TEST(Store, TruncatedFileIsRefused) {
+  TemporaryDirectory directory;
+  {
+    Store store = opened(directory.path());
+    for (std::uint64_t b = 0; b < 20; ++b) commit(store, b);
+  }
+  const std::string file = directory.file("campaign.db");
+  const auto whole = fs::file_size(file);
+  TemporaryDirectory copies;
+  for (std::uint64_t keep = 1; keep < whole; keep += 1999) {
+    const std::string copy = copies.file("copy.db");
+    fs::copy_file(file, copy, fs::copy_options::overwrite_existing);
+    fs::resize_file(copy, keep);
+    const auto store = Store::open_for_reading(copy);
+    ASSERT_FALSE(store) << keep << " of " << whole << " bytes";
+    EXPECT_NE(store.error().find("copy.db"), std::string::npos) << store.error();
+  }
+  fs::resize_file(file, whole / 2);
+  const auto store = Store::open(directory.path(), sample_settings());
+  ASSERT_FALSE(store);
+  EXPECT_NE(store.error().find("damaged"), std::string::npos) << store.error();
+  EXPECT_NE(store.error().find("move it away"), std::string::npos) << store.error();
+  EXPECT_EQ(fs::file_size(file), whole / 2) << "a damaged file is left as it is";
+}
+
+TEST(Store, OtherFilesAreRefused) {
+  TemporaryDirectory directory;
+  const std::string file = directory.file("campaign.db");
+  const auto refused = [&](std::string_view expected) {
+    for (const auto& store : {Store::open(directory.path(), sample_settings()), Store::open_for_reading(directory.path())}) {
+      ASSERT_FALSE(store);
+      EXPECT_NE(store.error().find(expected), std::string::npos) << store.error();
+    }
+  };
+  std::ofstream(file) << "not a database, but long enough to be taken for the header of one: " << std::string(200, '.');
+  refused("damaged");
+  fs::remove(file);
+  { ASSERT_TRUE(value_of(Database::open(file)).execute("CREATE TABLE recipes (name TEXT)")); }
+  refused("not a campaign of normfuzz");
+  fs::remove(file);
+  { commit(*std::make_unique<Store>(opened(directory.path())), 0); }
+  { ASSERT_TRUE(value_of(Database::open(file)).execute("PRAGMA user_version = 99")); }
+  refused("schema version 99");
+}
+
+TEST(Store, MissingCampaignIsNamed) {
+  TemporaryDirectory directory;
+  const auto store = Store::open_for_reading(directory.path());
+  ASSERT_FALSE(store);
+  EXPECT_NE(store.error().find(directory.file("campaign.db") + ": no campaign here"), std::string::npos) << store.error();
+  const auto below_a_file = Store::open("/dev/null/out", sample_settings());
+  ASSERT_FALSE(below_a_file);
+  EXPECT_NE(below_a_file.error().find("/dev/null/out: cannot be created"), std::string::npos) << below_a_file.error();
+}
+
+// One shard's file with its findings, one per candidate, as a run leaves it.
+void run_shard(const std::string& directory, int shard, int shards, std::uint64_t blocks) {
+  Store store = opened(directory, sample_settings(shard, shards));
+  while (store.next_block() < blocks) commit(store, store.next_block());
+  for (const Candidate& c : value_of(store.candidates())) ASSERT_TRUE(store.put_finding(sample_finding(c)));
+}
+
+TEST(Merge, EqualsTheUnshardedRun) {
+  TemporaryDirectory whole, directory;
+  run_shard(whole.path(), 0, 1, 30);
+  std::vector<std::string> files;
+  for (int shard = 0; shard < 3; ++shard) {
+    files.push_back(directory.file(std::to_string(shard)));
+    run_shard(files.back(), shard, 3, 30);
+    files.back() += "/campaign.db";
+  }
+  const std::string output = directory.file("all.db");
+  const auto status = Store::merge(files, output);
+  ASSERT_TRUE(status) << status.error();
+  EXPECT_EQ(picture(value_of(Store::open_for_reading(output))), picture(value_of(Store::open_for_reading(whole.path()))));
+
+  // In two steps, in another order, with repetitions.
+  const std::string steps = directory.file("steps.db");
+  ASSERT_TRUE(Store::merge(std::vector{files[2], files[0], files[2]}, steps));
+  EXPECT_NE(picture(value_of(Store::open_for_reading(steps))), picture(value_of(Store::open_for_reading(output))));
+  ASSERT_TRUE(Store::merge(std::vector{files[1], files[0]}, steps));
+  EXPECT_EQ(picture(value_of(Store::open_for_reading(steps))), picture(value_of(Store::open_for_reading(output))));
+  EXPECT_FALSE(fs::exists(steps + ".partial"));
+}
+
+TEST(Merge, AnOlderCopyAddsNothing) {
+  TemporaryDirectory directory;
+  const std::string a = directory.file("a"), old = directory.file("old.db"), output = directory.file("all.db");
+  {
+    Store store = opened(a);
+    for (const std::uint64_t b : {0, 1, 2, 5}) commit(store, b);
+  }
+  fs::copy_file(a + "/campaign.db", old);
+  {
+    Store store = opened(a);
+    for (const std::uint64_t b : {3, 4, 6}) commit(store, b);
+  }
+  for (const auto& inputs : {std::vector{old, a}, std::vector{a, old, old}}) {
+    fs::remove(output);
+    ASSERT_TRUE(Store::merge(inputs, output));
+    EXPECT_EQ(picture(value_of(Store::open_for_reading(output))), reference(up_to(7)));
+  }
+}
+
+TEST(Merge, CopiesThatWentOnApartAreUnited) {
+  TemporaryDirectory directory;
+  const std::string a = directory.file("a"), b = directory.file("b"), output = directory.file("all.db");
+  {
+    Store first = opened(a), second = opened(b);
+    for (const std::uint64_t block : {0, 1, 2, 3, 7}) commit(first, block);
+    for (const std::uint64_t block : {0, 1, 4, 7, 9}) commit(second, block);
+  }
+  ASSERT_TRUE(Store::merge(std::vector{a, b}, output));
+  EXPECT_EQ(picture(value_of(Store::open_for_reading(output))), reference({0, 1, 2, 3, 4, 7, 9}));
+}
+
+TEST(Merge, RefusesWhatDoesNotBelongTogether) {
+  TemporaryDirectory directory;
+  const std::string a = directory.file("a"), b = directory.file("b"), output = directory.file("all.db");
+  CampaignSettings other = sample_settings(1, 2);
+  other.seed = 9;
+  { commit(*std::make_unique<Store>(opened(a, sample_settings(0, 2))), 0); }
+  { commit(*std::make_unique<Store>(opened(b, other)), 1); }
+  auto status = Store::merge(std::vector{a, b}, output);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().find("seed 7, here 9"), std::string::npos) << status.error();
+  EXPECT_FALSE(fs::exists(output));
+  status = Store::merge(std::vector{a}, b + "/campaign.db");
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().find("is a campaign of its own"), std::string::npos) << status.error();
+  status = Store::merge(std::vector{directory.file("none.db")}, output);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().find("none.db: no campaign here"), std::string::npos) << status.error();
+}
+
+}  // namespace
+}  // namespace normfuzz
