@@ -114,6 +114,7 @@ Result<std::vector<Entry>> HeaderReader::read(JsonValue root, std::uint64_t data
     if (Status s = entry(member, entries.back()); !s) return Error{s.error()};
   }
   std::vector<const Entry*> by_place;
+  by_place.reserve(entries.size());
   for (const Entry& e : entries) by_place.push_back(&e);
   std::sort(by_place.begin(), by_place.end(), [](const Entry* a, const Entry* b) { return a->begin < b->begin; });
   std::uint64_t at = 0;
