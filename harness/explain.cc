@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -56,6 +58,22 @@ bool about_numbers(const Judgement& j) {
   return j.verdict == Verdict::kContract || j.verdict == Verdict::kRangeLimit || (j.verdict == Verdict::kTheorem && j.law.substr(0, 4) != "bit.");
 }
 
+// A formula that matches the output of the shrunk case, and that of its relatives as far as they fail too: simple numbers match by luck.
+std::optional<Suspect> matching_formula(const ShrinkResult& shrunk, const Contract& contract, const Probe& probe) {
+  std::vector<Suspect> found = matching_formulas(shrunk.shrunk, shrunk.examination.outcome, contract);
+  if (found.empty()) return std::nullopt;
+  std::vector<Case> relatives;
+  for (const double factor : {1.25, 1.375, 1.625, 1.75})
+    relatives.push_back(with_input(shrunk.shrunk, "x", mapped(*shrunk.shrunk.input("x"), [&](double v) { return v * factor; })));
+  const std::vector<Examination> results = probe(relatives);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!is_violation(results[i].judgement.verdict)) continue;
+    const std::vector<Suspect> also = matching_formulas(relatives[i], results[i].outcome, contract);
+    std::erase_if(found, [&](const Suspect& s) { return std::find(also.begin(), also.end(), s) == also.end(); });
+  }
+  return found.empty() ? std::nullopt : std::optional(found[0]);
+}
+
 }  // namespace
 
 Explanation explain(const ShrinkResult& shrunk, const Contract& contract, const Probe& probe) {
@@ -63,12 +81,14 @@ Explanation explain(const ShrinkResult& shrunk, const Contract& contract, const 
   Explanation e;
   if (shrunk.reproduced) e.needs = needs_of(shrunk, probe);
   std::optional<Suspect> formula, weaker;
+  // A NaN at large magnitudes only is no formula's: any that divides by zero would match it.
+  const bool range = has(e.needs, "scale") && (j.failure == FailureClass::kNan || j.failure == FailureClass::kInf);
   if (about_numbers(j)) {
-    formula = matching_formula(shrunk.shrunk, shrunk.examination.outcome, contract);
+    if (!range) formula = matching_formula(shrunk, contract, probe);
     weaker = admitting_contract(shrunk.shrunk, shrunk.examination.outcome, contract);
   }
   if (weaker) e.admitted_by = weaker->text;
-  e.bug_family = formula ? formula->family : weaker ? weaker->family : family_of(j, e.needs);
+  e.bug_family = formula ? formula->family : range ? "range" : weaker ? weaker->family : family_of(j, e.needs);
   e.sentence = fmt::format("{} of {} in {} {}", shrunk.shrunk.op, shape_text(shrunk.shrunk), name_of(shrunk.shrunk.dtype()), what_happened(j));
   if (!e.needs.empty()) e.sentence += fmt::format("; needs {}", fmt::join(e.needs, ", "));
   if (formula) e.sentence += "; " + formula->text;

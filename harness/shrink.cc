@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -16,6 +18,20 @@ namespace {
 constexpr std::size_t kBatch = 64, kCrashBatch = 8, kHangBatch = 2;
 constexpr int kCrashProbes = 600, kHangProbes = 60;
 constexpr std::size_t kBatchBytes = std::size_t{64} << 20;
+
+// An error that barely leaves its bound convinces nobody, and many wrong formulas would explain it: where the original's is this many times
+// the bound, the shrunk one's stays so. Given up for cases that then stay larger than kReadable elements.
+constexpr double kClear = 16;
+constexpr std::int64_t kReadable = 4;
+
+// Error over bound of the worst element; infinite for everything that is no such error.
+double clearness(const Examination& e) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (e.judgement.evidence.empty()) return kInfinity;
+  const ElementEvidence& worst = e.judgement.evidence[0];
+  if (!std::isfinite(worst.got) || !std::isfinite(worst.exact) || !(worst.allowed > 0)) return kInfinity;
+  return std::fabs(worst.got - worst.exact) / worst.allowed;
+}
 
 std::size_t bytes_of(const Case& c) {
   std::size_t bytes = 0;
@@ -45,7 +61,14 @@ class Shrinker {
     if (!result_.reproduced) return std::move(result_);
     current_ = simplicity(result_.shrunk);
     seen_.insert(digest(result_.shrunk));
+    least_clearness_ = std::min(clearness(result_.examination), kClear);
     while (round() && !exhausted()) {
+    }
+    if (current_.elements > kReadable) {
+      least_clearness_ = 0;
+      seen_ = {digest(result_.shrunk)};
+      while (round() && !exhausted()) {
+      }
     }
     return std::move(result_);
   }
@@ -54,7 +77,7 @@ class Shrinker {
   using Clock = std::chrono::steady_clock;
 
   bool same(const Examination& e) const {
-    return e.judgement.verdict == verdict_ && e.judgement.law == law_ && e.judgement.failure == failure_;
+    return e.judgement.verdict == verdict_ && e.judgement.law == law_ && e.judgement.failure == failure_ && clearness(e) >= least_clearness_;
   }
   bool exhausted() const { return result_.probes >= budget_ || Clock::now() >= deadline_; }
 
@@ -189,6 +212,7 @@ class Shrinker {
   ShrinkResult result_;
   Simplicity current_;
   std::set<std::string> seen_;
+  double least_clearness_ = 0;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/case.h"
 #include "harness/run/outcome.h"
@@ -13,10 +14,11 @@ namespace normfuzz {
 struct Suspect {
   std::string text;    // "matches the variance over n - 1", "consistent with folded affine"
   std::string family;  // kind of bug, as public reports name it: "statistics", "epsilon", "cancellation", ...
+  bool operator==(const Suspect&) const = default;
 };
 
-// A known wrong formula whose exact value lies within the contract's bound of every element of y.
-std::optional<Suspect> matching_formula(const Case& c, const Outcome& outcome, const Contract& contract);
+// The known wrong formulas whose exact value lies within the contract's bound of every element of y, likeliest first.
+std::vector<Suspect> matching_formulas(const Case& c, const Outcome& outcome, const Contract& contract);
 
 // The first weaker contract that admits y: the one that names what the kernel does beyond its promise. One with finite bounds comes
 // before one that permits anything here.

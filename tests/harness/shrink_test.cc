@@ -18,6 +18,7 @@ std::vector<double> x_of(const ShrinkResult& r) { return r.shrunk.input("x")->va
 void check(const Case& original, const Probe& probe, std::int64_t most_elements) {
   const ShrinkResult r = shrunk(original, probe);
   ASSERT_TRUE(r.reproduced);
+  EXPECT_TRUE(is_violation(r.examination.judgement.verdict));
   EXPECT_LE(r.shrunk.input("x")->size(), most_elements) << write_case(r.shrunk);
   EXPECT_TRUE(validate(r.shrunk));
   EXPECT_LE(simplicity(r.shrunk), simplicity(original));
@@ -38,7 +39,7 @@ TEST(Shrink, EpsilonDropped) {
 }
 TEST(Shrink, EpsilonFixed) { check(random_case("layer_norm", DType::kF32, {4, 64}, 0, 3), probe_of(departing({.fix_epsilon = true})), 2); }
 TEST(Shrink, OnePassVariance) {
-  Case c = random_case("layer_norm", DType::kF32, {5, 48}, 40000, 4);
+  Case c = random_case("layer_norm", DType::kF32, {5, 12}, 3000, 4);
   check(c, probe_of(departing({.one_pass = true})), 4);
 }
 TEST(Shrink, ShiftedWeight) { check(random_case("layer_norm", DType::kF32, {3, 129}, 0, 5), probe_of(departing({.shift_weight = true})), 2); }
