@@ -119,6 +119,7 @@ bool OpTally::operator==(const OpTally& o) const {
 
 // frexp gives a fraction in [1/2, 1): the octave below. All exact, so that machines agree.
 void BoundShare::note(double bound_in_ulps) {
+  if (std::isinf(bound_in_ulps)) ++sampled_unbounded;
   if (!(bound_in_ulps >= 0) || std::isinf(bound_in_ulps)) return;
   if (bound_in_ulps == 0) {
     ++histogram[kExact];
@@ -130,8 +131,13 @@ void BoundShare::note(double bound_in_ulps) {
 }
 
 std::optional<double> BoundShare::finite_share() const {
-  if (elements == 0) return std::nullopt;
-  return static_cast<double>(elements - unbounded) / static_cast<double>(elements);
+  std::int64_t all = elements, infinite = unbounded;
+  if (all == 0) {
+    all = infinite = sampled_unbounded;
+    for (const auto& [bucket, count] : histogram) all += count;
+  }
+  if (all == 0) return std::nullopt;
+  return static_cast<double>(all - infinite) / static_cast<double>(all);
 }
 
 std::optional<double> BoundShare::median_ulps() const {
@@ -150,6 +156,7 @@ std::optional<double> BoundShare::median_ulps() const {
 void BoundShare::merge(const BoundShare& other) {
   elements += other.elements;
   unbounded += other.unbounded;
+  sampled_unbounded += other.sampled_unbounded;
   for (const auto& [bucket, count] : other.histogram) histogram[bucket] += count;
 }
 
@@ -180,7 +187,7 @@ void Tally::note_bounds(const Case& c, std::string_view contract, std::span<cons
   const DType dtype = c.dtype();
   BoundShare& share = bounds[{c.op, dtype, std::string(contract), in_special_regime(c)}];
   for (const ElementEvidence& e : elements)
-    if (std::isfinite(e.exact) && std::isfinite(e.allowed)) share.note(e.allowed / ulp_at(e.exact, format_of(dtype)));
+    if (std::isfinite(e.exact)) share.note(e.allowed / ulp_at(e.exact, format_of(dtype)));
 }
 
 void Tally::note_ladder(const std::string& label, const Case& c, std::span<const std::string_view> broken) {

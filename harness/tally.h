@@ -95,16 +95,17 @@ struct TallyKey {
   auto operator<=>(const TallyKey&) const = default;
 };
 
-// How much a contract's bounds say, over ordinary or over special regimes. Every judged outcome counts, so a case counts once per target.
+// How much a contract's bounds say, over ordinary or over special regimes.
 struct BoundShare {
-  std::int64_t elements = 0, unbounded = 0;
+  std::int64_t elements = 0, unbounded = 0;  // judged by this contract; a case counts once per target
+  std::int64_t sampled_unbounded = 0;        // of the sampled bounds, which are taken once per case; the finite ones are in the histogram
   // Sampled finite bounds in units of the last place of the output type. Bucket 4 e + q holds [1 + q/4, 1 + (q+1)/4) 2^e; a bound of 0 is
   // in kExact.
   static constexpr int kExact = -100000;
   std::map<int, std::int64_t> histogram;
 
-  void note(double bound_in_ulps);
-  std::optional<double> finite_share() const;  // absent: no elements
+  void note(double bound_in_ulps);             // an infinite one is counted as such
+  std::optional<double> finite_share() const;  // of the judged elements, else of the sample; absent: there are none
   std::optional<double> median_ulps() const;   // the middle of the median's bucket: right to 1/8 octave; absent: nothing sampled
   void merge(const BoundShare& other);
   bool operator==(const BoundShare&) const = default;

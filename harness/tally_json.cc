@@ -54,6 +54,7 @@ std::string write(const BoundKey& key, const BoundShare& share) {
   RecordWriter out;
   out.text("op", key.op).text("dtype", name_of(key.dtype)).text("contract", key.contract).integer("special", key.special);
   out.integer_unless_zero("elements", share.elements).integer_unless_zero("unbounded", share.unbounded);
+  out.integer_unless_zero("sampled_unbounded", share.sampled_unbounded);
   return out.raw_unless_empty("histogram", histogram.finish()).finish();
 }
 
@@ -138,6 +139,7 @@ void read_share(RecordReader& in, const JsonValue& v, Tally& tally) {
   BoundShare& share = tally.bounds[{in.text(v, "op"), read_dtype(in, v), in.text(v, "contract"), in.integer(v, "special") != 0}];
   share.elements = in.integer(v, "elements");
   share.unbounded = in.integer(v, "unbounded");
+  share.sampled_unbounded = in.integer(v, "sampled_unbounded");
   in.each(v, "histogram", JsonKind::kObject, [&](const JsonValue& n) {
     int bucket = 0;
     const std::string_view key = n.key();

@@ -95,12 +95,15 @@ Json entry_of(const TallyKey& key, const OpTally& t) {
 }
 
 Json share_of(const BoundKey& key, const BoundShare& share) {
+  std::int64_t sampled = share.sampled_unbounded;
+  for (const auto& [bucket, count] : share.histogram) sampled += count;
   Json out = {{"op", key.op},
               {"dtype", std::string(name_of(key.dtype))},
               {"contract", key.contract},
               {"regimes", key.special ? "special" : "ordinary"},
               {"elements", share.elements},
-              {"unbounded_elements", share.unbounded}};
+              {"unbounded_elements", share.unbounded},
+              {"sampled_bounds", sampled}};
   if (const auto finite = share.finite_share()) out["finite_share"] = *finite;
   if (const auto median = share.median_ulps()) out["median_bound_ulps"] = *median;
   return out;

@@ -27,8 +27,12 @@ std::string fitted(std::string_view text, std::size_t width) {
   return text.size() <= width ? std::string(text) : std::string(text.substr(0, width - 1)) + "~";
 }
 
-// A count in at most 9 characters.
-std::string count_text(std::int64_t n) { return n < 100'000'000 ? std::to_string(n) : fmt::format("{}M", n / 1'000'000); }
+// A count in at most `width` >= 4 characters: in thousands, millions, ... where it needs more.
+std::string count_text(std::int64_t n, std::size_t width) {
+  std::string text = std::to_string(n);
+  for (const char* unit = "KMGTPE"; text.size() > width; ++unit) text = fmt::format("{}{}", n /= 1000, *unit);
+  return text;
+}
 
 // A ratio or ulps in at most 7 characters; "-" where nothing was measured.
 std::string measure_text(double v) {
@@ -61,17 +65,18 @@ std::string wrapped(std::string_view text, std::size_t indent) {
   return out + line + "\n";
 }
 
+// Widths of a line: 24 for op and dtype, then 8 10 6 11 7 8 8, and 18 for the longest grade, "native_accumulate": 100.
 std::string header_line() {
-  return fmt::format(" {:<{}} {:<5}{:>9}{:>10}{:>6}{:>10}{:>8}{:>8}{:>8} {}", "op", kOpWidth, "dtype", "cases", "certified", "viol.",
+  return fmt::format(" {:<{}} {:<4}{:>8}{:>10}{:>6}{:>11}{:>7}{:>8}{:>8} {}", "op", kOpWidth, "type", "cases", "certified", "viol.",
                      "open/range", "unsup.", "ratio", "ulps", "grade");
 }
 
 std::string table_line(const TallyKey& key, const OpTally& t, const Paint& paint) {
-  const std::string open = fmt::format("{}/{}", count_text(t.count(Verdict::kUndecided)), count_text(t.count(Verdict::kRangeLimit)));
-  const std::string violations = fmt::format("{:>6}", count_text(t.violations()));
-  return fmt::format(" {:<{}} {:<5}{:>9}{:>10}{}{:>11}{:>7}{:>8}{:>8} {}\n", fitted(key.op, kOpWidth), kOpWidth, name_of(key.dtype),
-                     count_text(t.cases()), count_text(t.certified()), t.violations() ? paint.red(violations) : violations, open,
-                     count_text(t.count(Verdict::kUnsupported) + t.count(Verdict::kRejected)), measure_text(t.ratio.value),
+  const std::string open = fmt::format("{}/{}", count_text(t.count(Verdict::kUndecided), 4), count_text(t.count(Verdict::kRangeLimit), 5));
+  const std::string violations = fmt::format("{:>6}", count_text(t.violations(), 5));
+  return fmt::format(" {:<{}} {:<4}{:>8}{:>10}{}{:>11}{:>7}{:>8}{:>8} {}\n", fitted(key.op, kOpWidth), kOpWidth, name_of(key.dtype),
+                     count_text(t.cases(), 7), count_text(t.certified(), 9), t.violations() ? paint.red(violations) : violations, open,
+                     count_text(t.count(Verdict::kUnsupported) + t.count(Verdict::kRejected), 6), measure_text(t.ratio.value),
                      measure_text(t.ulps.value), t.grade());
 }
 
@@ -86,7 +91,7 @@ using ReasonLines = std::map<std::pair<std::string, std::string>, std::map<std::
 void collect_reasons(const std::string& kind, const ReasonCounts& counts, const TallyKey& key, ReasonLines& lines) {
   const auto note = [&](const std::string& reason, std::int64_t count) {
     std::string& where = lines[{kind, reason}][key.op];
-    where += fmt::format(" {} ({})", name_of(key.dtype), count_text(count));
+    where += fmt::format(" {} ({})", name_of(key.dtype), count_text(count, 9));
   };
   for (const auto& [reason, count] : counts.named()) note(reason.empty() ? "no reason given" : reason, count);
   if (counts.other() > 0) note("further reasons", counts.other());
@@ -193,18 +198,20 @@ std::string laws_text(const Tally& tally) {
   return out;
 }
 
+// Of the contracts that outcomes were judged by; the other rungs of the ladder are in the JSON report.
 std::string bounds_text(const Tally& tally) {
-  std::string out;
+  std::map<std::string, std::string> lines;  // op, contract and regimes -> dtypes
   for (const auto& [key, share] : tally.bounds) {
     const auto finite = share.finite_share();
-    if (!finite) continue;
+    if (share.elements == 0 || !finite) continue;
+    std::string& line = lines[fmt::format("{} {} {}", key.op, key.contract, key.special ? "special" : "ordinary")];
     const auto median = share.median_ulps();
-    out +=
-        fmt::format("   {:<{}} {:<5} {:<17} {:<8} {:>6.2f} % of {} elements bounded{}\n", fitted(key.op, kOpWidth), kOpWidth,
-                    name_of(key.dtype), fitted(key.contract, 17), key.special ? "special" : "ordinary", 100 * *finite,
-                    count_text(share.elements), median ? fmt::format(", median {} ulps", *median == 0 ? "0" : measure_text(*median)) : "");
+    line += fmt::format("{}{} {:.2f} %{}", line.empty() ? "" : ", ", name_of(key.dtype), 100 * *finite,
+                        median ? fmt::format(" {}", *median == 0 ? "0" : measure_text(*median)) : "");
   }
-  return out.empty() ? out : "bounds by contract and regimes\n" + out;
+  std::string out;
+  for (const auto& [what, dtypes] : lines) out += wrapped(fmt::format("   {}: {}", what, dtypes), 5);
+  return out.empty() ? out : "bounds: share of elements with a finite one, and the median bound in ulps of the type\n" + out;
 }
 
 std::string elements_text(std::span<const ElementEvidence> elements, std::size_t limit, bool colour) {
