@@ -150,8 +150,13 @@ class LanesArithmetic {
     MapRow reference{mean_.magnitude, mean_.reference,
                      scale_radius(statistic.lower, statistic.upper, statistic.reference, epsilon, reference_contract(), reference_), centred_, offset_};
     usable_ = usable_ && reference.scale.limit == Limit::kNone;
+    // The radii of the contract are computed from statistics with the reference's error. Near w - E_v = 0 they grow without end in it, more
+    // than four times the reference's radius pays for; up to 9/8 of the exact scale the derivative of (1 - delta)^(-1/2) is below 1. And
+    // where w itself is little more than the reference's error (constant rows far from zero), that error times the radius of the mean must
+    // stay below the 2^-20 that Acceptance takes off.
+    const bool well_conditioned = kernel.scale.computed < kernel.scale.exact * Up(1.125) && reference.scale.radius < reference.scale.exact * Up(0x1p-23);
     if (!contract_.faithful)
-      usable_ = usable_ && kernel.scale.limit == Limit::kNone && in_range(statistic.max_abs, mean_.magnitude, kernel.scale.computed);
+      usable_ = usable_ && kernel.scale.limit == Limit::kNone && well_conditioned && in_range(statistic.max_abs, mean_.magnitude, kernel.scale.computed);
     const MapRadius map = map_radius(kernel, contract_, profile_);
     Acceptance acceptance(map, map_radius(reference, reference_contract(), reference_), contract_.faithful);
     usable_ = usable_ && acceptance.usable;
