@@ -3,10 +3,11 @@
 
 namespace normfuzz {
 
-extern const Command kOracle, kTargets, kOps, kRegimes, kCases;
+extern const Command kRun, kRepro, kCheck, kOracle, kGrade, kSelfcheck, kTargets, kOps, kRegimes, kCases;
 
 const std::vector<const Command*>& all_commands() {
-  static const std::vector<const Command*> kCommands = {&kOracle, &kTargets, &kOps, &kRegimes, &kCases};
+  static const std::vector<const Command*> kCommands = {&kRun,       &kRepro,   &kCheck, &kOracle,  &kGrade,
+                                                        &kSelfcheck, &kTargets, &kOps,   &kRegimes, &kCases};
   return kCommands;
 }
 
