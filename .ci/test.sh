@@ -1,5 +1,7 @@
 # The steps of `./normfuzz test`. Sourced by the entry script, whose functions it uses.
 
+export ASAN_OPTIONS=${ASAN_OPTIONS:-allow_addr2line=1}  # names in stack traces without llvm-symbolizer
+
 test_targets="onednn onnxruntime torch crosscheck"
 sanitized_folders="core oracles harness"
 format_folders="include core oracles harness reports cli targets fuzz tests bench"
