@@ -1,14 +1,13 @@
 // normfuzz cases: generated cases as files, for other programs and for the tests.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/selection.h"
 #include "core/case_io.h"
 #include "harness/generate/generator.h"
-#include "oracles/ops/op.h"
 
 namespace normfuzz {
 namespace {
@@ -35,29 +34,19 @@ Status emit(const Case& c, const Options& o) {
   return save_case(c, (std::filesystem::path(o.out) / name).string());
 }
 
-Result<ExitStatus> run(Options o) {
-  if (o.ops.empty())
-    for (const OpInfo* op : all_ops()) o.ops.emplace_back(op->name);
-  if (o.dtypes.empty())
-    for (const DType d : kAllDTypes) o.dtypes.emplace_back(name_of(d));
-  for (const std::string& op : o.ops)
-    if (!find_op(op)) return Error{"--op: '" + op + "' is no operator (see normfuzz ops)"};
-  std::vector<DType> dtypes;
-  for (const std::string& name : o.dtypes) {
-    const auto d = dtype_from_name(name);
-    if (!d) return Error{"--dtype: '" + name + "', expected f64, f32, f16 or bf16"};
-    dtypes.push_back(*d);
-  }
-  const auto& regimes = all_regimes();
-  if (!o.regime.empty() && std::none_of(regimes.begin(), regimes.end(), [&](const RegimeInfo& r) { return r.name == o.regime; }))
-    return Error{"--regime: '" + o.regime + "' is no regime (see normfuzz regimes)"};
+Result<ExitStatus> run(const Options& o) {
+  const auto ops = selected_ops("--op", o.ops);
+  if (!ops) return Error{ops.error()};
+  const auto dtypes = selected_dtypes("--dtype", o.dtypes);
+  if (!dtypes) return Error{dtypes.error()};
+  if (const Status known = check_regime("--regime", o.regime); !known) return Error{known.error()};
   std::error_code error;
   if (!o.out.empty() && !std::filesystem::create_directories(o.out, error) && error) return Error{o.out + ": " + error.message()};
   const GeneratorOptions options{o.regime, o.max_elements, false};
-  const auto kinds = static_cast<std::uint64_t>(o.ops.size() * dtypes.size());
+  const auto kinds = static_cast<std::uint64_t>(ops->size() * dtypes->size());
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(o.count); ++i) {  // all ops and dtypes in turn
     const std::uint64_t kind = i % kinds;
-    const Case c = generate(o.seed, o.ops[kind / dtypes.size()], dtypes[kind % dtypes.size()], o.first + i / kinds, options);
+    const Case c = generate(o.seed, (*ops)[kind / dtypes->size()], (*dtypes)[kind % dtypes->size()], o.first + i / kinds, options);
     if (const Status done = emit(c, o); !done) return Error{done.error()};
   }
   return ExitStatus::kClean;

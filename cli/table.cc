@@ -42,6 +42,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows, const std::
         out += (flush_right ? blanks + row[i] : row[i] + blanks) + "  ";
       column += widths[i] + 2;
     }
+    out.erase(out.find_last_not_of(' ') + 1);
     out += '\n';
   }
   return out;

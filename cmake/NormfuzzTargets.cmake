@@ -16,6 +16,15 @@ function(normfuzz_library name)
   normfuzz_warnings(${name})
 endfunction()
 
+# Templates of the stand-alone programs of BugZoo entries (repro.cc.in, repro.py.in), where a target has some.
+function(normfuzz_repro_templates name)
+  foreach(template repro.cc.in repro.py.in)
+    if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${template}")
+      configure_file("${CMAKE_CURRENT_SOURCE_DIR}/${template}" "${PROJECT_BINARY_DIR}/targets/${name}/${template}" COPYONLY)
+    endif()
+  endforeach()
+endfunction()
+
 # A target module: build/targets/NAME/NAME.so beside a copy of its manifest.
 function(normfuzz_target_module name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
@@ -28,6 +37,7 @@ function(normfuzz_target_module name)
   set_property(GLOBAL APPEND PROPERTY NORMFUZZ_MODULES target_${name})
   file(REMOVE "${PROJECT_BINARY_DIR}/targets/${name}/unavailable.txt")
   configure_file("${CMAKE_CURRENT_SOURCE_DIR}/manifest.toml" "${PROJECT_BINARY_DIR}/targets/${name}/manifest.toml" COPYONLY)
+  normfuzz_repro_templates(${name})
 endfunction()
 
 # A Python target: build/targets/NAME/ with target.py, its manifest and the interpreter that runs it.
@@ -37,6 +47,7 @@ function(normfuzz_python_target name python)
   configure_file("${CMAKE_CURRENT_SOURCE_DIR}/manifest.toml" "${folder}/manifest.toml" COPYONLY)
   configure_file("${CMAKE_CURRENT_SOURCE_DIR}/target.py" "${folder}/target.py" COPYONLY)
   file(WRITE "${folder}/python.txt" "${python}\n")
+  normfuzz_repro_templates(${name})
 endfunction()
 
 # A target that is not built: says why in a file that `normfuzz targets` reads.

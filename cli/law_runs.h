@@ -1,0 +1,27 @@
+// Laws of DESIGN.md, 'Verdicts', that need a second run of a related case: what `grade` asks of every target, claimed or not.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/case.h"
+#include "harness/judge.h"
+#include "harness/run/worker.h"
+
+namespace normfuzz {
+
+// Related cases whose rows must give the same bits as rows of the base case.
+struct LawRun {
+  std::string law;  // "batch_invariance", "layout", "alignment"
+  Case related;
+  std::int64_t first_row = 0;  // row 0 of `related` is this row of the base case
+};
+
+// batch_invariance: the last row alone. layout: the same elements dense, or two apart where they are dense already. alignment: the base
+// address moved by one element. Premise: validate(c); ops whose rows are trailing dimensions.
+std::vector<LawRun> law_runs(const Case& c);
+
+// Counts rows of `related` whose bits are, or are not, those of the base case; NaNs are equal. Outcomes that are not ok count nothing.
+void note_law_run(const LawRun& run, const Outcome& base, const Outcome& related, const RowView& rows, GradeNotes& notes);
+
+}  // namespace normfuzz

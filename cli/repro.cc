@@ -1,0 +1,128 @@
+// normfuzz repro: runs a stored case again and shows every element beside its exact value.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "cli/case_files.h"
+#include "cli/case_input.h"
+#include "cli/command.h"
+#include "cli/element_table.h"
+#include "cli/table.h"
+#include "cli/target_choice.h"
+#include "harness/examine.h"
+#include "reports/json.h"
+
+namespace normfuzz {
+namespace {
+
+struct Options {
+  CaseInput input;
+  std::string path;
+  std::vector<std::string> targets;
+  std::int64_t rows = 10;
+  double seconds = 10;
+  bool json = false;
+};
+
+// One target's answer, with what the text needs besides.
+struct Rerun {
+  ReproAnswer answer;
+  std::string version, contradiction, line;
+};
+
+Result<NamedCase> case_of(const Options& o) {
+  if (!o.path.ends_with(".npy")) return read_named_case(o.path);
+  CaseInput input = o.input;
+  input.x = o.path;
+  Result<Case> c = case_from(input);
+  return c ? Result<NamedCase>(NamedCase{o.path, std::move(*c)}) : Error{o.path + ": " + c.error()};
+}
+
+Result<Rerun> run_on(const TargetChoice& choice, const Case& c, double seconds) {
+  WorkerLimits limits;
+  limits.seconds_per_case = seconds;
+  const std::unique_ptr<Worker> worker = Worker::create(choice, limits);
+  const Result<std::string> version = worker->version();
+  if (!version) return Error{choice.label() + ": not available: " + version.error()};
+  const Result<Contract> contract = choice.target.contract(c.op, c.dtype());
+  if (!contract) return Error{choice.label() + ": " + contract.error()};
+  // Everything that can be asked about one case: the same bits twice, neighbours of a non-finite row untouched, filter against MPFR.
+  const Examination e = std::move(examine(*worker, choice.target, std::span(&c, 1), {true, true, true}).front());
+  CaseJudge judge(c);
+  Rerun r{
+      {choice.label(), e.outcome.kind, e.outcome.message, {e.judgement.verdict, e.judgement.law, contract->name, e.judgement.detail, {}}},
+      *version,
+      e.contradiction,
+      verdict_line(e.judgement, contract->name)};
+  if (e.outcome.kind == OutcomeKind::kOk) r.answer.check.elements = listed_elements(judge, e.outcome, e.judgement, *contract);
+  return r;
+}
+
+void print_text(const Rerun& r, DType storage, std::int64_t rows) {
+  const bool red = is_violation(r.answer.check.verdict) && isatty(STDOUT_FILENO);
+  const std::string line = wrapped(fmt::format("{} ({}): {}", r.answer.target, r.version, r.line), 0);
+  fmt::print("{}{}{}\n", red ? "\033[31m" : "", line, red ? "\033[0m" : "");
+  fmt::print("{}", element_table(r.answer.check.elements, storage, static_cast<std::size_t>(rows)));
+}
+
+std::string headline(const NamedCase& file) {
+  const Case& c = file.content;
+  std::string line = fmt::format("{}: {}, x {} [{}], epsilon {}", file.name, c.op, name_of(c.dtype()),
+                                 fmt::join(c.inputs.front().second->shape, ","), fmt::format("{:.9g}", c.epsilon()));
+  if (!c.source.empty()) line += ", " + c.source;
+  return wrapped(line, 0);
+}
+
+Result<ExitStatus> run(const Options& o) {
+  const Result<NamedCase> file = case_of(o);
+  if (!file) return Error{file.error()};
+  const Result<std::vector<TargetChoice>> choices = choose_from(o.targets);
+  if (!choices) return Error{choices.error()};
+  if (!o.json) fmt::print("{}\n", headline(*file));
+  std::vector<ReproAnswer> answers;
+  ExitStatus status = ExitStatus::kClean;
+  for (const TargetChoice& choice : *choices) {
+    const Result<Rerun> r = run_on(choice, file->content, o.seconds);
+    if (!r && !o.targets.empty()) return Error{"target " + r.error()};
+    if (!r) {
+      fmt::print(stderr, "normfuzz: skipped {}\n", r.error());
+      continue;
+    }
+    if (!o.json) print_text(*r, file->content.dtype(), o.rows);
+    if (!r->contradiction.empty()) {
+      fmt::print(stderr, "normfuzz: internal contradiction: {}\n", r->contradiction);
+      status = ExitStatus::kContradiction;
+    } else if (is_violation(r->answer.check.verdict) && status == ExitStatus::kClean) {
+      status = ExitStatus::kDivergence;
+    }
+    answers.push_back(r->answer);
+  }
+  if (o.json) fmt::print("{}\n", repro_json(answers));
+  return status;
+}
+
+Action declare(OptionSet& options) {
+  auto o = std::make_shared<Options>();
+  options.text("PATH", o->path, "A case file, a BugZoo entry, or x as .npy with --op", true);
+  options.list("--target", o->targets, "Only this target: NAME, NAME:VARIANT, NAME:* or a .so or .py file; may be repeated", true);
+  declare_case_input(options, o->input);
+  options.integer("--rows", o->rows, 1, std::int64_t{1} << 40, "Elements to print per target, worst first");
+  options.number("--case-seconds", o->seconds, "A call that takes longer is a hang");
+  options.flag("--json", o->json, "One JSON object, nothing else");
+  return [o] { return run(*o); };
+}
+
+}  // namespace
+
+extern const Command kRepro = {
+    "repro",
+    "Run a stored case again: got, exact, allowed and ulps per element; exit status 1 if it diverges",
+    "  normfuzz repro corpus/public/ln-one-feature.json\n"
+    "  normfuzz repro out/bugzoo/SLUG --target onednn:avx2 --target cpu\n"
+    "  normfuzz repro case.json --target ./my_kernels.so --json\n"
+    "  normfuzz repro x.npy --op layer_norm --epsilon 1e-5 --target torch",
+    declare,
+};
+
+}  // namespace normfuzz
