@@ -46,19 +46,27 @@ void for_each_run(const Tensor& t, F f) {
   }
 }
 
-void fill_canary(std::byte* begin, std::byte* end) {
+// The canary's bytes from an address with this phase modulo 8 on; the pattern repeats, so a block serves for any length.
+constexpr std::size_t kCanaryRun = 4096;
+const std::byte* canary_from(const std::byte* address) {
   static const auto kBlock = [] {
-    std::array<std::uint64_t, 512> words;
+    std::array<std::uint64_t, kCanaryRun / 8 + 1> words;
     words.fill(kCanaryWord);
     return words;
   }();
-  const auto* block = reinterpret_cast<const std::byte*>(kBlock.data());
-  while (begin < end) {
-    const std::size_t phase = reinterpret_cast<std::uintptr_t>(begin) & 7;
-    const std::size_t n = std::min<std::size_t>(static_cast<std::size_t>(end - begin), sizeof(kBlock) - phase);
-    std::memcpy(begin, block + phase, n);
-    begin += n;
-  }
+  return reinterpret_cast<const std::byte*>(kBlock.data()) + (reinterpret_cast<std::uintptr_t>(address) & 7);
+}
+
+void fill_canary(std::byte* begin, std::byte* end) {
+  for (; begin < end; begin += std::min<std::ptrdiff_t>(end - begin, kCanaryRun))
+    std::memcpy(begin, canary_from(begin), static_cast<std::size_t>(std::min<std::ptrdiff_t>(end - begin, kCanaryRun)));
+}
+
+bool is_canary(const std::byte* begin, const std::byte* end) {
+  for (; begin < end; begin += std::min<std::ptrdiff_t>(end - begin, kCanaryRun))
+    if (std::memcmp(begin, canary_from(begin), static_cast<std::size_t>(std::min<std::ptrdiff_t>(end - begin, kCanaryRun))) != 0)
+      return false;
+  return true;
 }
 
 template <class Word>
@@ -174,7 +182,7 @@ void Arena::reset() {
 
 bool Arena::lay_out(Slot& slot, const Case& c, std::size_t guard_bytes, std::size_t& cursor) const {
   const auto add = [&](std::string_view name, const Tensor* input, std::size_t output) {
-    Placed p{input, output, name, align_up(cursor), 0, 0, 0, 0};
+    Placed p{input, output, name, align_up(cursor), 0, 0, 0, 0, false};
     const Tensor& t = layout(slot, p);
     const auto bytes = buffer_bytes(t);
     if (!bytes || *bytes > segment_.bytes()) return false;
@@ -182,17 +190,16 @@ bool Arena::lay_out(Slot& slot, const Case& c, std::size_t guard_bytes, std::siz
     p.element0 = p.first + static_cast<std::size_t>(t.offset) * t.element_bytes();
     p.last = p.first + *bytes;
     p.end = align_up(p.last + guard_bytes);
+    p.compact = t.offset == 0 && t.strides == dense_strides(t.shape);
     cursor = p.end;
     slot.tensors.push_back(p);
     return cursor <= segment_.bytes();
   };
-  slot.begin = align_up(cursor);
   slot.tensors.reserve(c.inputs.size() + slot.outputs.size());
   for (const auto& [name, tensor] : c.inputs)
     if (tensor && !add(name, &*tensor, 0)) return false;
   for (std::size_t i = 0; i < slot.outputs.size(); ++i)
     if (!add(slot.outputs[i].first, nullptr, i)) return false;
-  slot.end = cursor;
   return true;
 }
 
@@ -215,7 +222,6 @@ Result<bool> Arena::place(const Case& c, std::size_t guard_bytes) {
 
   if (const Status written = write_record(slot, c, record); !written) return Error{written.error()};
   for (const Placed& p : slot.tensors) write_tensor(slot, p);
-  std::memcpy(shadow_ + slot.begin, segment_.base() + slot.begin, slot.end - slot.begin);
 
   Descriptor& d = segment_.descriptor(count());
   d.record = record;
@@ -256,17 +262,14 @@ void Arena::write_tensor(const Slot& slot, const Placed& p) {
   const Tensor& t = layout(slot, p);
   std::byte* base = segment_.base();
   const std::size_t element = t.element_bytes();
-  if (t.offset == 0 && p.last - p.first == t.data.size()) {  // no padding: only the guards are canaries
-    fill_canary(base + p.begin, base + p.first);
-    fill_canary(base + p.last, base + p.end);
-  } else {
-    fill_canary(base + p.begin, base + p.end);
-  }
+  fill_canary(base + p.begin, base + (p.compact ? p.first : p.end));
+  if (p.compact) fill_canary(base + p.last, base + p.end);
   for_each_run(t, [&](std::int64_t offset, std::int64_t index, std::int64_t run) {
     std::byte* to = base + p.element0 + static_cast<std::size_t>(offset) * element;
     if (p.input == nullptr) return fill_poison(t.dtype, to, run);
     std::memcpy(to, t.data.data() + static_cast<std::size_t>(index) * element, static_cast<std::size_t>(run) * element);
   });
+  if (!p.compact) std::memcpy(shadow_ + p.begin, base + p.begin, p.end - p.begin);
 }
 
 Outcome Arena::take(std::uint32_t index) {
@@ -285,8 +288,8 @@ Outcome Arena::take(std::uint32_t index) {
   const bool ok = o.kind == OutcomeKind::kOk;
   for (const Placed& p : slot.tensors)
     if (p.input == nullptr) collect_output(p, slot.outputs[p.output].second, ok, o.memory);
-  if (std::memcmp(segment_.base() + slot.begin, shadow_ + slot.begin, slot.end - slot.begin) != 0)
-    for (const Placed& p : slot.tensors) report_changes(p, layout(slot, p), o.memory);
+  for (const Placed& p : slot.tensors)
+    if (!intact(p)) report_changes(p, layout(slot, p), o.memory);
   if (!ok) return o;
   for (auto& [name, t] : slot.outputs) {
     t.strides = dense_strides(t.shape);
@@ -297,13 +300,14 @@ Outcome Arena::take(std::uint32_t index) {
   return o;
 }
 
-// Copies the elements out and puts the poison back in their place, so that what still differs from the shadow are guards and padding.
+// Copies the elements out; in a strided tensor it puts the poison back in their place, so that what still differs from the shadow is
+// padding.
 void Arena::collect_output(const Placed& p, Tensor& t, bool ok, MemoryReport& report) {
   const std::size_t element = t.element_bytes();
   for_each_run(t, [&](std::int64_t offset, std::int64_t index, std::int64_t run) {
     const std::size_t at = p.element0 + static_cast<std::size_t>(offset) * element, bytes = static_cast<std::size_t>(run) * element;
     std::memcpy(t.data.data() + static_cast<std::size_t>(index) * element, segment_.base() + at, bytes);
-    std::memcpy(segment_.base() + at, shadow_ + at, bytes);
+    if (!p.compact) std::memcpy(segment_.base() + at, shadow_ + at, bytes);
   });
   if (!ok) return;
   const std::int64_t unwritten = count_poison(t);
@@ -316,9 +320,20 @@ void Arena::collect_output(const Placed& p, Tensor& t, bool ok, MemoryReport& re
              fmt::format("{}: {} of {} elements never written, the first is {}", p.name, unwritten, t.size(), index_text(t, first)));
 }
 
-void Arena::report_changes(const Placed& p, const Tensor& t, MemoryReport& report) const {
+bool Arena::intact(const Placed& p) const {
   const std::byte* now = segment_.base();
-  if (std::memcmp(now + p.begin, shadow_ + p.begin, p.end - p.begin) == 0) return;
+  if (!p.compact) return std::memcmp(now + p.begin, shadow_ + p.begin, p.end - p.begin) == 0;
+  return is_canary(now + p.begin, now + p.first) && is_canary(now + p.last, now + p.end) &&
+         (p.input == nullptr || p.first == p.last || std::memcmp(now + p.first, p.input->data.data(), p.last - p.first) == 0);
+}
+
+// Premise: not intact. Slow and thorough.
+void Arena::report_changes(const Placed& p, const Tensor& t, MemoryReport& report) {
+  const std::byte* now = segment_.base();
+  if (p.compact) {  // the shadow that was not needed until now
+    fill_canary(shadow_ + p.begin, shadow_ + p.end);
+    if (p.first < p.last) std::memcpy(shadow_ + p.first, p.input ? p.input->data.data() : now + p.first, p.last - p.first);
+  }
   const std::size_t element = t.element_bytes();
   std::vector<bool> owned(p.end - p.begin);  // bytes that belong to an element
   std::optional<std::int64_t> changed;       // logical index of the first changed element

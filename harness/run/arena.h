@@ -50,11 +50,11 @@ class Arena {
     std::size_t begin, end;   // with both guards; offsets from the segment's beginning
     std::size_t first, last;  // the tensor's buffer: begin + guard (+ misalign) .. one past its last element
     std::size_t element0;     // element [0, ..., 0]
+    bool compact;             // no padding: the elements in logical order, one run
   };
   struct Slot {
     std::vector<Placed> tensors;
     NamedTensors outputs;
-    std::size_t begin, end;  // of all tensors with their guards
   };
 
   const Tensor& layout(const Slot& slot, const Placed& p) const { return p.input ? *p.input : slot.outputs[p.output].second; }
@@ -62,10 +62,11 @@ class Arena {
   Status write_record(const Slot& slot, const Case& c, std::size_t at);
   void write_tensor(const Slot& slot, const Placed& p);
   void collect_output(const Placed& p, Tensor& t, bool ok, MemoryReport& report);
-  void report_changes(const Placed& p, const Tensor& t, MemoryReport& report) const;
+  bool intact(const Placed& p) const;
+  void report_changes(const Placed& p, const Tensor& t, MemoryReport& report);
 
   Segment& segment_;
-  std::byte* shadow_;  // what the arena held before the run, at the same offsets
+  std::byte* shadow_;  // what strided tensors held before the run, at the same offsets
   std::size_t soft_bytes_;
   std::size_t used_ = protocol::kArenaBegin;
   std::vector<Slot> slots_;

@@ -33,6 +33,7 @@ class Rejected(Exception):
 
 Function = Callable[..., Any]
 functions: dict[str, Function] = {}
+signatures: dict[str, tuple[frozenset[str], bool]] = {}  # names of the parameters; takes any keyword
 _version: str | Callable[[], str] = ""
 
 
@@ -40,8 +41,11 @@ def op(*names: str) -> Callable[[Function], Function]:
     """Registers a function for one or several ops."""
 
     def register(function: Function) -> Function:
+        accepted = inspect.signature(function).parameters
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
         for name in names:
             functions[name] = function
+            signatures[name] = frozenset(accepted), takes_any
         return function
 
     return register
@@ -65,13 +69,12 @@ class Binding:
             raise Unsupported(f"no function for op '{name}'")
         self.function = functions[name]
         self.outputs = list(outputs)
-        accepted = inspect.signature(self.function).parameters
-        takes_all = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
+        accepted, takes_any = signatures[name]
         for kind, wanted in (("input", [n for n, present in inputs if present]), ("parameter", parameters)):
             for argument in wanted:
-                if not takes_all and argument not in accepted:
+                if not takes_any and argument not in accepted:
                     raise Unsupported(f"no {kind} '{argument}' in this function")
-        self.absent = {n: None for n, present in inputs if not present and (takes_all or n in accepted)}
+        self.absent = {n: None for n, present in inputs if not present and (takes_any or n in accepted)}
         # Keyword under which each output is handed over, None where the function returns it.
         self.output_keys = [n if n in accepted else None for n in self.outputs]
         if len(self.outputs) == 1 and self.output_keys == [None] and "out" in accepted:

@@ -27,7 +27,7 @@ struct Outcome {
   int signal = 0;       // of a crash; 0 with kCrashed: exited by itself with exit_status
   int exit_status = 0;
   NamedTensors outputs;     // of an ok: logical values, dense
-  MemoryReport memory;      // of an ok
+  MemoryReport memory;      // of every call that came back; elements never written: of an ok
   double microseconds = 0;  // inside the target's run
 };
 

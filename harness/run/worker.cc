@@ -23,14 +23,14 @@ using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
 constexpr std::size_t kSegmentBytes = std::size_t{4} << 30;  // address space, not memory: pages count once touched
-constexpr std::size_t kBatchBytes = std::size_t{64} << 20;   // closes a batch: beyond it a round trip's 11 us no longer matter
+constexpr std::size_t kBatchBytes = std::size_t{16} << 20;   // closes a batch: beyond it a round trip's 11 us no longer matter
 constexpr int kSuspendAfter = 20;                            // equal crashes in a row (DESIGN.md, 'Isolation and speed of running')
 constexpr int kMaxIdleDeaths = 3;                            // deaths in a row in which no case could be blamed
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr bool kLimitMemory = false;  // the sanitizer's own shadow would count
+constexpr bool kSanitized = true;
 #else
-constexpr bool kLimitMemory = true;
+constexpr bool kSanitized = false;
 #endif
 
 // One thread per worker: the campaign runs several workers, and results must not depend on how many.
@@ -39,6 +39,7 @@ std::map<std::string, std::string> worker_environment(const Variant& variant) {
   for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS"})
     environment.emplace(name, "1");
   environment.emplace("PYTHONUNBUFFERED", "1");
+  if (kSanitized) environment.emplace("ASAN_OPTIONS", "handle_segv=0:handle_abort=0:detect_leaks=0");  // a signal stays a signal
   return environment;
 }
 
@@ -113,7 +114,7 @@ bool ProcessWorker::open() {
   segment_.emplace(std::move(*segment));
   arena_.emplace(*segment_, kBatchBytes);
   segment_->header().parent_pid = static_cast<std::uint32_t>(getpid());
-  segment_->header().memory_bytes = kLimitMemory ? limits_.memory_bytes : 0;
+  segment_->header().memory_bytes = kSanitized ? 0 : limits_.memory_bytes;  // the sanitizer's own shadow would count
   return true;
 }
 

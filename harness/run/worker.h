@@ -16,7 +16,7 @@ namespace normfuzz {
 struct WorkerLimits {
   double seconds_per_case = 10;
   double seconds_to_start = 60;                         // loading a framework
-  std::uint64_t memory_bytes = std::uint64_t{8} << 30;  // address space beyond the shared arena
+  std::uint64_t memory_bytes = std::uint64_t{8} << 30;  // private memory (RLIMIT_DATA); the shared arena does not count
   std::string log_path;                                 // what the target prints; empty: /dev/null
 };
 
@@ -33,8 +33,9 @@ class Worker {
   // what does not fit the arena travels in pieces.
   virtual void submit(std::span<const Case* const> cases) = 0;
   // One outcome per submitted case, in order. A crash, a hang or an OOM kill costs exactly the case being run: it is recorded, a new
-  // process starts behind it. After 20 equal crashes in a row the target is suspended: the remaining cases are kUnsupported "suspended:
-  // ...".
+  // process starts behind it. A case under which the process got SIGKILL, which nobody sends himself, is run once more before it is blamed.
+  // After 20 equal crashes in a row the target is suspended: the remaining cases are kUnsupported "suspended: ...". Where a case of a batch
+  // changed memory that is not its own, all cases of that batch are run again one by one, so that the report names the one that did it.
   virtual std::vector<Outcome> collect() = 0;
 
   std::vector<Outcome> run(std::span<const Case* const> cases) {
