@@ -41,33 +41,32 @@ std::vector<float> table_of(DType d) {
 }
 
 template <class Stored, class F>
-std::vector<double> decode(const Tensor& t, F value) {
-  std::vector<double> out(static_cast<std::size_t>(t.size()));
-  const std::byte* at = t.data.data();
-  for (double& v : out) {
+void decode(const std::byte* at, std::int64_t count, double* out, F value) {
+  for (std::int64_t i = 0; i < count; ++i) {
     Stored s;
-    std::memcpy(&s, at, sizeof s);
-    at += sizeof s;
-    v = value(s);
+    std::memcpy(&s, at + static_cast<std::size_t>(i) * sizeof s, sizeof s);
+    out[i] = value(s);
   }
-  return out;
 }
 
 }  // namespace
 
-std::vector<double> Tensor::values() const {
+void Tensor::values(std::int64_t first, std::int64_t count, double* out) const {
   static const std::vector<float> kHalf = table_of(DType::kF16);
+  const std::byte* at = data.data() + static_cast<std::size_t>(first) * element_bytes();
   switch (dtype) {
-    case DType::kF64:
-      return decode<double>(*this, [](double v) { return v; });
-    case DType::kF32:
-      return decode<float>(*this, [](float v) { return static_cast<double>(v); });
-    case DType::kF16:
-      return decode<std::uint16_t>(*this, [](std::uint16_t b) { return static_cast<double>(kHalf[b]); });
-    default:
-      return decode<std::uint16_t>(*this,
-                                   [](std::uint16_t b) { return static_cast<double>(std::bit_cast<float>(std::uint32_t{b} << 16)); });
+    case DType::kF64: return decode<double>(at, count, out, [](double v) { return v; });
+    case DType::kF32: return decode<float>(at, count, out, [](float v) { return static_cast<double>(v); });
+    case DType::kF16: return decode<std::uint16_t>(at, count, out, [](std::uint16_t b) { return static_cast<double>(kHalf[b]); });
+    case DType::kBF16:
+      return decode<std::uint16_t>(at, count, out, [](std::uint16_t b) { return static_cast<double>(std::bit_cast<float>(std::uint32_t{b} << 16)); });
   }
+}
+
+std::vector<double> Tensor::values() const {
+  std::vector<double> out(static_cast<std::size_t>(size()));
+  values(0, size(), out.data());
+  return out;
 }
 
 std::int64_t Tensor::extent() const {

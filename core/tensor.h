@@ -30,8 +30,9 @@ struct Tensor {
   std::uint64_t bits(std::int64_t index) const { return load_bits(dtype, &data[static_cast<std::size_t>(index) * element_bytes()]); }
   void set_bits(std::int64_t index, std::uint64_t b) { store_bits(dtype, &data[static_cast<std::size_t>(index) * element_bytes()], b); }
   double value(std::int64_t index) const { return value_from_bits(dtype, bits(index)); }
-  // All elements in logical order, exactly.
+  // All elements in logical order, exactly; or `count` of them from `first` on, into `out`.
   std::vector<double> values() const;
+  void values(std::int64_t first, std::int64_t count, double* out) const;
   // Rounds to nearest even into the dtype.
   void set_value(std::int64_t index, double v) { set_bits(index, bits_from_value(dtype, v)); }
   std::size_t element_bytes() const { return static_cast<std::size_t>(format_of(dtype).bytes); }

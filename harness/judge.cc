@@ -94,7 +94,7 @@ std::string_view name_of(FailureClass c) {
   return kNames[static_cast<std::size_t>(c)];
 }
 
-CaseJudge::CaseJudge(const Case& c) : case_(c), rows_(c) {}
+CaseJudge::CaseJudge(const Case& c) : case_(c), rows_(CaseRows::borrowing(c)) {}
 CaseJudge::~CaseJudge() = default;
 
 const std::vector<ElementBound>& CaseJudge::bounds(std::int64_t row, const Contract& contract) {
@@ -190,17 +190,12 @@ Judgement CaseJudge::judge(const Outcome& outcome, const Contract& contract, boo
     raise_to(j, Verdict::kTheorem, "bit.memory", FailureClass::kMemory);
     j.detail = outcome.memory.detail;
   }
-  const std::vector<double> values = y->values();
-  std::vector<double> gathered(static_cast<std::size_t>(rows_.cols()));
+  std::vector<double> row(static_cast<std::size_t>(rows_.cols()));
   j.rows = rows_.rows();
   j.elements = rows_.rows() * rows_.cols();
   for (std::int64_t r = 0; r < rows_.rows(); ++r) {
-    const double* row = values.data() + rows_.view().index(r, 0);
-    if (!rows_.view().contiguous()) {
-      for (std::int64_t i = 0; i < rows_.cols(); ++i) gathered[static_cast<std::size_t>(i)] = values[static_cast<std::size_t>(rows_.view().index(r, i))];
-      row = gathered.data();
-    }
-    judge_row(r, row, contract, audit, j);
+    decode_row(*y, rows_.view(), r, row.data());
+    judge_row(r, row.data(), contract, audit, j);
   }
   if (j.verdict == Verdict::kCertified && j.unbounded == j.elements && j.elements > 0) j.verdict = Verdict::kUndecided;
   return j;

@@ -19,9 +19,13 @@ std::vector<double> values_of(const Tensor* t, std::int64_t n, double absent) {
   return t ? t->values() : std::vector<double>(static_cast<std::size_t>(n), absent);
 }
 
-bool all_finite(const std::vector<double>& v) {
-  return std::all_of(v.begin(), v.end(), [](double e) { return std::isfinite(e); });
+// Without a branch per element: a loop that compilers vectorize.
+bool all_finite(const double* v, std::int64_t n) {
+  int not_finite = 0;
+  for (std::int64_t i = 0; i < n; ++i) not_finite |= !(std::fabs(v[i]) <= std::numeric_limits<double>::max());
+  return not_finite == 0;
 }
+bool all_finite(const std::vector<double>& v) { return all_finite(v.data(), static_cast<std::int64_t>(v.size())); }
 
 // Head and tail of an enclosure, and a bound of what they miss.
 void set_exact(ElementBound& b, const Interval& y) {
@@ -100,33 +104,32 @@ std::vector<ElementBound> special_row(const CaseRows& rows, const RowInputs& row
 
 }  // namespace
 
-CaseRows::CaseRows(const Case& c)
-    : op_(c.op), storage_(c.dtype()), view_(find_op(c.op)->rows(c)), epsilon_(c.epsilon()), weight_offset_(c.number("weight_offset", 0)) {
-  const Tensor& x = *c.input("x");
-  x_ = values_of(&x, x.size(), 0);
+void decode_row(const Tensor& t, const RowView& view, std::int64_t row, double* out) {
+  if (view.contiguous()) return t.values(view.index(row, 0), view.cols(), out);
+  for (std::int64_t i = 0; i < view.cols(); ++i) out[i] = t.value(view.index(row, i));
+}
+
+CaseRows::CaseRows(const Case& c) : CaseRows(c, std::make_shared<const Tensor>(*c.input("x"))) {}
+CaseRows CaseRows::borrowing(const Case& c) { return {c, std::shared_ptr<const Tensor>(c.input("x"), [](const Tensor*) {})}; }
+
+CaseRows::CaseRows(const Case& c, std::shared_ptr<const Tensor> x)
+    : op_(c.op), storage_(c.dtype()), view_(find_op(c.op)->rows(c)), x_(std::move(x)), epsilon_(c.epsilon()), weight_offset_(c.number("weight_offset", 0)) {
   weight_ = values_of(c.input("weight"), view_.cols(), 1);
   bias_ = values_of(c.input("bias"), view_.cols(), 0);
   for (const double w : weight_) largest_parameter_ = std::max(largest_parameter_, std::fabs(weight_offset_ + w));
   for (const double b : bias_) largest_parameter_ = std::max(largest_parameter_, std::fabs(b));
   parameters_finite_ = all_finite(weight_) && all_finite(bias_);
-  finite_.assign(static_cast<std::size_t>(rows()), 1);
-  if (!all_finite(x_))
-    for (std::int64_t r = 0; r < rows(); ++r) {
-      const RowInputs in = row(r);
-      finite_[static_cast<std::size_t>(r)] = std::all_of(in.x, in.x + in.n, [](double v) { return std::isfinite(v); });
-    }
+  row_.resize(static_cast<std::size_t>(cols()));
+  for (std::int64_t r = 0; r < rows(); ++r) {
+    if (all_finite(row(r).x, cols())) continue;
+    if (finite_.empty()) finite_.assign(static_cast<std::size_t>(rows()), 1);
+    finite_[static_cast<std::size_t>(r)] = 0;
+  }
 }
 
 RowInputs CaseRows::row(std::int64_t r) const {
-  RowInputs in{cols(), nullptr, weight_.data(), bias_.data(), epsilon_, weight_offset_};
-  if (view_.contiguous()) {
-    in.x = x_.data() + view_.index(r, 0);
-    return in;
-  }
-  gathered_.resize(static_cast<std::size_t>(cols()));
-  for (std::int64_t i = 0; i < cols(); ++i) gathered_[static_cast<std::size_t>(i)] = x_[static_cast<std::size_t>(view_.index(r, i))];
-  in.x = gathered_.data();
-  return in;
+  decode_row(*x_, view_, r, row_.data());
+  return {cols(), row_.data(), weight_.data(), bias_.data(), epsilon_, weight_offset_};
 }
 
 std::vector<ElementBound> row_bounds(const CaseRows& rows, std::int64_t r, const Contract& contract, mpfr_prec_t bits) {

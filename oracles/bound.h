@@ -4,6 +4,7 @@
 #include <mpfr.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,32 +35,39 @@ struct ElementBound {
 // Decoded inputs of a case whose rows share a formula. Rows are gathered through the op's RowView.
 class CaseRows {
  public:
-  explicit CaseRows(const Case& c);  // premise: validate(c)
+  explicit CaseRows(const Case& c);  // premise: validate(c); keeps a copy of x
+  static CaseRows borrowing(const Case& c);  // keeps none: the case must outlive it
   const RowView& view() const { return view_; }
   std::int64_t rows() const { return view_.rows(); }
   std::int64_t cols() const { return view_.cols(); }
   const std::string& op() const { return op_; }
   DType storage() const { return storage_; }  // of the output
-  // Valid until the next call on this object (strided rows are gathered into one buffer).
+  // Valid until the next call on this object: rows are decoded one at a time, so that they stay in the nearest cache.
   RowInputs row(std::int64_t r) const;
-  bool finite(std::int64_t r) const { return finite_[static_cast<std::size_t>(r)]; }
+  bool finite(std::int64_t r) const { return finite_.empty() || finite_[static_cast<std::size_t>(r)]; }
   bool parameters_finite() const { return parameters_finite_; }
   // Largest |weight_offset + weight| or |bias|.
   double largest_parameter() const { return largest_parameter_; }
 
  private:
+  CaseRows(const Case& c, std::shared_ptr<const Tensor> x);
+
   std::string op_;
   DType storage_;
   RowView view_;
-  std::vector<double> x_, weight_, bias_;
+  std::shared_ptr<const Tensor> x_;
+  std::vector<double> weight_, bias_;
   double epsilon_, weight_offset_, largest_parameter_ = 0;
-  std::vector<char> finite_;
+  std::vector<char> finite_;  // by row; empty: all are
   bool parameters_finite_ = true;
-  mutable std::vector<double> gathered_;
+  mutable std::vector<double> row_;  // the row handed out last
 };
 
 // One bound per element of row `r`, in row order, with MPFR enclosures of `bits` bits (raised further while an enclosure is not finite).
 std::vector<ElementBound> row_bounds(const CaseRows& rows, std::int64_t r, const Contract& contract, mpfr_prec_t bits = 192);
+
+// Decodes the row's elements of any tensor that has x's shape, in row order, into `out` (cols() numbers).
+void decode_row(const Tensor& t, const RowView& view, std::int64_t row, double* out);
 
 enum class ElementVerdict : std::uint8_t { kWithin, kViolation, kLimit, kUndecided };
 

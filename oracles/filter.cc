@@ -174,38 +174,15 @@ class LanesArithmetic {
     FilterRow out;
     if (!usable_) return out;
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(tag_));
-    const FloatFormat& format = format_of(storage_);
-    const Vec smallest = hn::Set(tag_, format.smallest_normal), limit = hn::Set(tag_, format.max_finite);
-    const Vec tiny = hn::Set(tag_, std::numeric_limits<double>::min());
-    // 1/ulp(v) = 2^(p-1) / 2^floor(log2 |v|): the exponent field alone is the power of two.
-    const auto power_of_two = [&](Vec v) {
-      const hn::RebindToUnsigned<Tag> bits;
-      return hn::BitCast(tag_, hn::And(hn::BitCast(bits, hn::Max(v, smallest)), hn::Set(bits, 0x7ff0000000000000u)));
-    };
-    const Vec ulp_scale = hn::Set(tag_, 2 * format.unit_roundoff);
-    Vec ratio = hn::Zero(tag_), ulps = hn::Zero(tag_);
-    auto accepted = hn::Eq(hn::Zero(tag_), hn::Zero(tag_));
-    const auto step = [&](Vec x, Vec w, Vec b, Vec y) {
-      const Element e = f(x, w, b);
-      const Vec error = hn::Abs(hn::Sub(y, e.reference)), magnitude = hn::Abs(e.reference);
-      const Vec ulp = hn::Mul(power_of_two(magnitude), ulp_scale);
-      Vec allowed = e.allowed;
-      if (contract_.faithful) {
-        // One ulp at the smallest magnitude the exact value may have, less the reference's error.
-        const Vec low = hn::Sub(magnitude, e.allowed);
-        allowed = hn::Sub(hn::Mul(hn::Mul(power_of_two(low), ulp_scale), hn::Set(tag_, 1 - 0x1p-45)), e.allowed);
-      }
-      const auto within = hn::And(hn::Le(error, allowed), hn::Lt(hn::Add(magnitude, hn::Abs(allowed)), limit));
-      accepted = hn::And(accepted, within);
-      ratio = hn::Max(ratio, hn::Div(error, hn::Max(allowed, tiny)));
-      ulps = hn::Max(ulps, hn::IfThenZeroElse(hn::Eq(e.reference, hn::Zero(tag_)), hn::Div(error, ulp)));
-    };
+    Worst worst{hn::Zero(tag_), hn::Set(tag_, 1), hn::Zero(tag_), hn::Eq(hn::Zero(tag_), hn::Zero(tag_))};
     std::int64_t i = 0;
-    for (; i + lanes <= row.n; i += lanes) step(hn::LoadU(tag_, row.x + i), hn::LoadU(tag_, row.weight + i), hn::LoadU(tag_, row.bias + i), hn::LoadU(tag_, y_ + i));
-    for (; i < row.n; ++i) step(hn::Set(tag_, row.x[i]), hn::Set(tag_, row.weight[i]), hn::Set(tag_, row.bias[i]), hn::Set(tag_, y_[i]));
-    out.certified = hn::AllTrue(tag_, accepted);
-    out.worst_ratio = hn::GetLane(hn::MaxOfLanes(tag_, ratio));
-    out.worst_ulps = hn::GetLane(hn::MaxOfLanes(tag_, ulps));
+    for (; i + lanes <= row.n; i += lanes)
+      judge(f(hn::LoadU(tag_, row.x + i), hn::LoadU(tag_, row.weight + i), hn::LoadU(tag_, row.bias + i)), hn::LoadU(tag_, y_ + i), worst);
+    for (; i < row.n; ++i)
+      judge(f(hn::Set(tag_, row.x[i]), hn::Set(tag_, row.weight[i]), hn::Set(tag_, row.bias[i])), hn::Set(tag_, y_[i]), worst);
+    out.certified = hn::AllTrue(tag_, worst.accepted);
+    out.worst_ratio = hn::GetLane(hn::MaxOfLanes(tag_, hn::Div(worst.error, worst.allowed)));
+    out.worst_ulps = hn::GetLane(hn::MaxOfLanes(tag_, worst.ulps));
     return out;
   }
 
@@ -258,6 +235,42 @@ class LanesArithmetic {
   bool in_range(Up max_abs, Up mean, Up scale) const {
     const Up g = std::max(1.0, largest_parameter_), x = Up(2) * (max_abs + mean) + Up(1), r = max(scale, Up(1));
     return (g * x * r * Up(2)).value() < 0x1p126;
+  }
+
+  struct Worst {
+    Vec error, allowed;  // of the largest ratio per lane so far
+    Vec ulps;
+    hn::Mask<Tag> accepted;
+  };
+
+  // The exponent field alone: 2^floor(log2 v) for normal v.
+  Vec power_of_two(Vec v) const {
+    const hn::RebindToUnsigned<Tag> bits;
+    return hn::BitCast(tag_, hn::And(hn::BitCast(bits, v), hn::Set(bits, 0x7ff0000000000000u)));
+  }
+  // 2^-floor(log2 v): the biased exponents of a number and its reciprocal power add up to 2 * 1023.
+  Vec reciprocal_power_of_two(Vec v) const {
+    const hn::RebindToUnsigned<Tag> bits;
+    return hn::BitCast(tag_, hn::Sub(hn::Set(bits, 0x7fe0000000000000u), hn::BitCast(bits, power_of_two(v))));
+  }
+
+  HWY_INLINE void judge(const Element& e, Vec y, Worst& worst) const {
+    const FloatFormat& format = format_of(storage_);
+    const Vec smallest = hn::Set(tag_, format.smallest_normal), limit = hn::Set(tag_, format.max_finite);
+    const Vec error = hn::Abs(hn::Sub(y, e.reference)), magnitude = hn::Abs(e.reference);
+    Vec allowed = e.allowed;
+    if (contract_.faithful) {
+      // One ulp at the smallest magnitude the exact value may have, less the reference's error.
+      const Vec ulp = hn::Mul(power_of_two(hn::Max(hn::Sub(magnitude, e.allowed), smallest)), hn::Set(tag_, 2 * format.unit_roundoff));
+      allowed = hn::Sub(hn::Mul(ulp, hn::Set(tag_, 1 - 0x1p-45)), e.allowed);
+    }
+    worst.accepted = hn::And(worst.accepted, hn::And(hn::Le(error, allowed), hn::Lt(hn::Add(magnitude, hn::Abs(allowed)), limit)));
+    // Ratios are compared crosswise: a division per row instead of one per element.
+    const auto worse = hn::Gt(hn::Mul(error, worst.allowed), hn::Mul(worst.error, allowed));
+    worst.error = hn::IfThenElse(worse, error, worst.error);
+    worst.allowed = hn::IfThenElse(worse, allowed, worst.allowed);
+    const Vec ulps = hn::Mul(error, hn::Mul(reciprocal_power_of_two(hn::Max(magnitude, smallest)), hn::Set(tag_, 0.5 / format.unit_roundoff)));
+    worst.ulps = hn::Max(worst.ulps, hn::IfThenZeroElse(hn::Eq(e.reference, hn::Zero(tag_)), ulps));
   }
 
   Element element(Vec x, Vec d, const Scale& scale, Vec g, Vec bias) const {

@@ -118,7 +118,7 @@ std::string finding_text(const Finding& f, const std::string& out_directory, con
   const std::string state = fmt::format("{} ({})", name_of(f.verdict), name_of(f.status));
   const bool alarming = f.status == FindingStatus::kNew && is_violation(f.verdict);
   out += wrapped(fmt::format("  {}: {}{}", state, f.explanation.empty() ? f.judgement.detail : f.explanation,
-                             f.admitted_by.empty() ? "" : "; " + f.admitted_by),
+                             f.admitted_by.empty() || f.explanation.find(f.admitted_by) != std::string::npos ? "" : "; " + f.admitted_by),
                  4);
   if (alarming) out.replace(out.find(state), state.size(), paint.red(state));
   out += wrapped(fmt::format("  {} {} {}{}, {} {}, first: seed {} index {}{}", f.target, f.op, name_of(f.dtype), variants_of(f),
