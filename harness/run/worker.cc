@@ -11,6 +11,7 @@
 #include "harness/run/arena.h"
 #include "harness/run/paths.h"
 #include "harness/run/process.h"
+#include "harness/run/sanitizer.h"
 #include "harness/run/segment.h"
 #include "normfuzz/target.h"
 
@@ -27,19 +28,13 @@ constexpr std::size_t kBatchBytes = std::size_t{16} << 20;   // closes a batch: 
 constexpr int kSuspendAfter = 20;                            // equal crashes in a row (DESIGN.md, 'Isolation and speed of running')
 constexpr int kMaxIdleDeaths = 3;                            // deaths in a row in which no case could be blamed
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
 // One thread per worker: the campaign runs several workers, and results must not depend on how many.
 std::map<std::string, std::string> worker_environment(const Variant& variant) {
   std::map<std::string, std::string> environment = variant.env;
   for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS"})
     environment.emplace(name, "1");
   environment.emplace("PYTHONUNBUFFERED", "1");
-  if (kSanitized) environment.emplace("ASAN_OPTIONS", "handle_segv=0:handle_abort=0:detect_leaks=0");  // a signal stays a signal
+  if (kAddressSanitizer) environment.emplace("ASAN_OPTIONS", "handle_segv=0:handle_abort=0:detect_leaks=0");  // a signal stays a signal
   return environment;
 }
 
@@ -114,7 +109,7 @@ bool ProcessWorker::open() {
   segment_.emplace(std::move(*segment));
   arena_.emplace(*segment_, kBatchBytes);
   segment_->header().parent_pid = static_cast<std::uint32_t>(getpid());
-  segment_->header().memory_bytes = kSanitized ? 0 : limits_.memory_bytes;  // the sanitizer's own shadow would count
+  segment_->header().memory_bytes = kAddressSanitizer ? 0 : limits_.memory_bytes;  // the sanitizer's own shadow would count
   return true;
 }
 

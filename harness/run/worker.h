@@ -15,7 +15,7 @@ namespace normfuzz {
 
 struct WorkerLimits {
   double seconds_per_case = 10;
-  double seconds_to_start = 60;                         // loading a framework
+  double seconds_to_start = 180;                        // loading a framework
   std::uint64_t memory_bytes = std::uint64_t{8} << 30;  // private memory (RLIMIT_DATA); the shared arena does not count
   std::string log_path;                                 // what the target prints; empty: /dev/null
 };

@@ -16,8 +16,7 @@ class OnnxRuntime : public testing::Test {
     if (!target_.unavailable.empty()) GTEST_SKIP() << target_.unavailable;
   }
   std::vector<Outcome> run(const std::vector<Case>& cases, const std::string& variant = "") const {
-    WorkerLimits limits;
-    limits.seconds_to_start = 120;
+    const WorkerLimits limits = quick_limits();
     for (const Variant& v : target_.variants)
       if (v.name == variant) return Worker::create({target_, v}, limits)->run(pointers(cases));
     ADD_FAILURE() << "no variant " << variant;

@@ -49,8 +49,8 @@ inline bool python_has_numpy() {
 
 inline WorkerLimits quick_limits() {
   WorkerLimits limits;
-  limits.seconds_per_case = 10;  // far more than any call that ends takes, also on a busy machine
-  limits.seconds_to_start = 30;
+  limits.seconds_per_case = 60;  // far more than any call that ends takes, also on a busy machine
+  limits.seconds_to_start = 300;
   return limits;
 }
 
