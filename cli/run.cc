@@ -87,6 +87,11 @@ Result<CampaignOptions> campaign_options(const Options& o) {
   auto targets = choose_from(o.targets);
   if (!targets) return Error{targets.error()};
   c.targets = std::move(*targets);
+  for (std::size_t i = 0; i < c.targets.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (c.targets[i].label() == c.targets[k].label())
+        return Error{"--targets: two targets are called '" + c.targets[i].label() + "' (" + c.targets[k].target.module_path + ", " +
+                     c.targets[i].target.module_path + "): rename one file"};
   return c;
 }
 

@@ -19,7 +19,7 @@ bool has(const std::vector<std::string>& words, std::string_view word) {
 
 // Where no formula and no contract names the kind of bug, the law and the needs do.
 std::string family_of(const Judgement& j, const std::vector<std::string>& needs) {
-  if (j.law == "bit.memory") return has(needs, "strides") || has(needs, "offset") || has(needs, "alignment") ? "layout and alignment" : "memory";
+  if (j.failure == FailureClass::kMemory) return has(needs, "strides") || has(needs, "offset") || has(needs, "alignment") ? "layout and alignment" : "memory";
   if (j.law == "bit.containment") return "containment";
   if (j.law == "bit.determinism") return "determinism";
   if (j.verdict == Verdict::kCrashed) return "crash";
@@ -41,21 +41,24 @@ std::string shape_text(const Case& c) {
   return text;
 }
 
-std::string what_happened(const Judgement& j) {
+std::string what_happened(const Judgement& j, DType d) {
   if (j.verdict == Verdict::kCrashed) return fmt::format("crashes ({})", j.detail);
   if (j.verdict == Verdict::kTimedOut) return "does not return";
-  if (j.law == "bit.memory") return fmt::format("breaks memory ({})", j.detail);
+  if (j.failure == FailureClass::kMemory) return fmt::format("breaks memory ({})", j.detail);
   if (j.law == "bit.determinism" || j.law == "bit.containment") return fmt::format("breaks {}: {}", j.law, j.detail);
   if (j.evidence.empty()) return j.detail.empty() ? "returns a wrong result" : j.detail;
   const ElementEvidence& e = j.evidence[0];
-  if (j.law == "ln.one_feature_forward") return fmt::format("returns {:.6g} instead of the bias {:.6g}", e.got, e.exact);
-  if (j.law == "constant_row") return fmt::format("returns {:.6g} instead of the bias {:.6g} for a constant row", e.got, e.exact);
-  return fmt::format("returns {:.9g} where the exact value is {:.9g} and the contract allows an error of {:.3g}", e.got, e.exact, e.allowed);
+  const int digits = d == DType::kF64 ? 17 : d == DType::kF32 ? 9 : 6;  // enough to tell neighbours apart
+  const double exact = e.exact + 0.0;                                   // an exact zero has no sign
+  if (j.law == "ln.one_feature_forward") return fmt::format("returns {:.{}g} instead of the bias {:.{}g}", e.got, digits, exact, digits);
+  const std::string values = fmt::format("returns {:.{}g} where the exact value is {:.{}g}", e.got, digits, exact, digits);
+  if (j.verdict == Verdict::kRangeLimit) return values + ": a statistic leaves the range of the accumulation type, which the contract allows";
+  return values + fmt::format(" and the contract allows an error of {:.3g}", e.allowed);
 }
 
 // A formula or contract is sought only where numbers are at fault.
 bool about_numbers(const Judgement& j) {
-  return j.verdict == Verdict::kContract || j.verdict == Verdict::kRangeLimit || (j.verdict == Verdict::kTheorem && j.law.substr(0, 4) != "bit.");
+  return j.verdict == Verdict::kContract || (j.verdict == Verdict::kTheorem && j.law.substr(0, 4) != "bit.");
 }
 
 // A formula that matches the output of the shrunk case, and that of its relatives as far as they fail too: simple numbers match by luck.
@@ -65,6 +68,8 @@ std::optional<Suspect> matching_formula(const ShrinkResult& shrunk, const Contra
   std::vector<Case> relatives;
   for (const double factor : {1.25, 1.375, 1.625, 1.75})
     relatives.push_back(with_input(shrunk.shrunk, "x", mapped(*shrunk.shrunk.input("x"), [&](double v) { return v * factor; })));
+  // Wrong uses of a small epsilon agree to 16 bits; those of a large one do not.
+  for (const double epsilon : {0x1p-6, 1.0}) relatives.push_back(with_epsilon(relatives[0], epsilon));
   const std::vector<Examination> results = probe(relatives);
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!is_violation(results[i].judgement.verdict)) continue;
@@ -89,7 +94,7 @@ Explanation explain(const ShrinkResult& shrunk, const Contract& contract, const 
   }
   if (weaker) e.admitted_by = weaker->text;
   e.bug_family = formula ? formula->family : range ? "range" : weaker ? weaker->family : family_of(j, e.needs);
-  e.sentence = fmt::format("{} of {} in {} {}", shrunk.shrunk.op, shape_text(shrunk.shrunk), name_of(shrunk.shrunk.dtype()), what_happened(j));
+  e.sentence = fmt::format("{} of {} in {} {}", shrunk.shrunk.op, shape_text(shrunk.shrunk), name_of(shrunk.shrunk.dtype()), what_happened(j, shrunk.shrunk.dtype()));
   if (!e.needs.empty()) e.sentence += fmt::format("; needs {}", fmt::join(e.needs, ", "));
   if (formula) e.sentence += "; " + formula->text;
   else if (weaker) e.sentence += "; " + weaker->text;

@@ -187,7 +187,9 @@ Judgement CaseJudge::judge(const Outcome& outcome, const Contract& contract, boo
     return j;
   }
   if (!outcome.memory.clean()) {
-    raise_to(j, Verdict::kTheorem, "bit.memory", FailureClass::kMemory);
+    // The law bit.memory, by the half of it that is broken: each is a bug of its own.
+    const char* half = !outcome.memory.changed_input.empty() ? "bit.memory.input" : !outcome.memory.overrun.empty() ? "bit.memory.overrun" : "bit.memory.unwritten";
+    raise_to(j, Verdict::kTheorem, half, FailureClass::kMemory);
     j.detail = outcome.memory.detail;
   }
   std::vector<double> row(static_cast<std::size_t>(rows_.cols()));

@@ -35,7 +35,8 @@ struct ElementEvidence {
 
 struct Judgement {
   Verdict verdict = Verdict::kCertified;
-  std::string law;         // contract name, or a law's id: "ln.one_feature_forward", "bit.memory", "bit.determinism", "bit.containment", "crash"
+  std::string law;         // contract name, or a law's id: "ln.one_feature_forward", "bit.memory.overrun", ".input", ".unwritten",
+                           // "bit.determinism", "bit.containment", "crash"
   FailureClass failure = FailureClass::kNone;
   std::string detail;      // one sentence
   std::int64_t rows = 0, elements = 0;

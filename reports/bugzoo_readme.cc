@@ -79,7 +79,7 @@ Law law_of(const Finding& f) {
             "one_feature_layernorm_scalar_contract",
             "that the kernel's rounding leaks into a result that is exact under every order of a centred evaluation: no tolerance is involved.",
             "anything about rows of more than one feature, or which instruction of the kernel is at fault."};
-  if (f.law == "bit.memory")
+  if (f.failure == FailureClass::kMemory)
     return {"A call reads its inputs and writes every element of its outputs, and nothing else.", "",
             "that the call wrote outside its output, changed an input or left elements unwritten: no number is involved.",
             "that memory beyond the guard zones stays intact, or what a neighbour of the buffer would suffer."};

@@ -212,7 +212,7 @@ bool stands_alone(const Entry& e) {
   const Finding& f = e.finding;
   const Tensor* x = f.shrunk.input("x");
   if (!x || x->size() > kMaxTextElements || f.shrunk.number("weight_offset", 0) != 0 || !find_op(f.op)) return false;
-  return e.all_elements || f.law == "bit.memory" || f.verdict == Verdict::kCrashed || f.verdict == Verdict::kTimedOut;
+  return e.all_elements || f.failure == FailureClass::kMemory || f.verdict == Verdict::kCrashed || f.verdict == Verdict::kTimedOut;
 }
 
 std::string shell_program(const Entry& e) {

@@ -102,7 +102,7 @@ TEST(Judge, MemoryOutranksNumbers) {
   o.memory.detail = "y: byte 0 after the last element";
   const Judgement j = judged(c, o, standard(DType::kF32));
   EXPECT_EQ(j.verdict, Verdict::kTheorem);
-  EXPECT_EQ(j.law, "bit.memory");
+  EXPECT_EQ(j.law, "bit.memory.overrun");
   EXPECT_EQ(j.failure, FailureClass::kMemory);
 }
 
