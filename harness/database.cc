@@ -122,7 +122,9 @@ Result<Database> Database::open(const std::string& path) {
   auto database = open_with(path, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   if (!database) return database;
   if (sqlite3_db_readonly(database->handle_.get(), "main") == 1) return Error{path + ": open: " + reason_of(SQLITE_READONLY, 0, "")};
-  for (const char* pragma : {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL"})
+  // NORMAL: what is committed survives the death of the process, and a power cut costs the last commits but never the file. FULL waits for
+  // the disk at every commit, 100 ms on a busy one (measured), half of what a campaign's block takes.
+  for (const char* pragma : {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL"})
     if (const auto status = database->query(pragma, {}, [](const Row&) {}); !status) return Error{status.error()};
   return database;
 }

@@ -32,7 +32,7 @@ class Database {
     sqlite3_stmt* statement_;
   };
 
-  // For writing: creates the file where there is none; write-ahead log, every commit flushed to the disk.
+  // For writing: creates the file where there is none; write-ahead log.
   static Result<Database> open(const std::string& path);
   // Never writes; works beside a writer and on read-only media.
   static Result<Database> open_for_reading(const std::string& path);

@@ -27,8 +27,8 @@ void remove_database(const std::string& path) {
 
 }  // namespace
 
-// Two databases may hold the same shard (one is an older copy of the other): its longer gapless run of blocks contains the shorter one, and
-// blocks behind a gap are kept singly, so every block is counted once.
+// Two databases may hold the same shard (one is an older copy of the other): the longer of their folded runs of blocks contains the other,
+// and all other blocks are kept singly, so every block is counted once.
 class Store::Merge {
  public:
   explicit Merge(State& into) : into_(into) {}

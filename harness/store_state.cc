@@ -205,17 +205,20 @@ void Store::State::absorb_pending(int shard, ShardTotal& total) const {
   }
 }
 
-// Into the shard's sum with everything that waited for it, or into the waiting ones.
-Status Store::State::write_block(std::uint64_t block, const BlockSum& part, ShardTotal& total) {
-  const int shard = shard_of(block);
-  if (block != first_missing(shard, total)) return write_pending(block, part);
-  total.sum.merge(part);
-  ++total.blocks;
+// Failing (a full disk) loses nothing: the blocks are stored singly, and the next commit tries again.
+void Store::State::fold(int shard) {
+  ShardTotal total = totals[shard];
   absorb_pending(shard, total);
-  const auto status =
-      database.execute("DELETE FROM pending WHERE block < ?1 AND block % ?2 = ?3",
-                       {static_cast<std::int64_t>(first_missing(shard, total)), std::int64_t{settings.shards}, std::int64_t{shard}});
-  return status ? write_total(shard, total) : status;
+  if (total.blocks < totals[shard].blocks + kFoldedBlocks) return;
+  const std::uint64_t missing = first_missing(shard, total);
+  const auto status = database.transaction([&]() -> Status {
+    const auto s = database.execute("DELETE FROM pending WHERE block < ?1 AND block % ?2 = ?3",
+                                    {static_cast<std::int64_t>(missing), std::int64_t{settings.shards}, std::int64_t{shard}});
+    return s ? write_total(shard, total) : s;
+  });
+  if (!status) return;
+  totals[shard] = std::move(total);
+  std::erase_if(pending, [&](const auto& entry) { return shard_of(entry.first) == shard && entry.first < missing; });
 }
 
 Status Store::State::commit(const BlockResult& result) {
@@ -237,20 +240,17 @@ Status Store::State::commit(const BlockResult& result) {
     return it != examples.end() && !(rank_of(*entry.second) < it->second);
   });
 
-  ShardTotal total = totals[shard];
   const auto status = database.transaction([&]() -> Status {
     for (const auto& [signature, candidate] : best)
       if (const auto s = write_candidate(*candidate, signature); !s) return s;
-    return write_block(result.block, part, total);
+    return write_pending(result.block, part);
   });
   if (!status) return status;
   // Only now, when it is on the disk, does the picture in memory follow.
-  if (total.blocks == totals[shard].blocks) pending.emplace(result.block, std::move(part));
-  totals[shard] = std::move(total);
-  std::erase_if(pending,
-                [&](const auto& entry) { return shard_of(entry.first) == shard && entry.first < first_missing(shard, totals[shard]); });
+  pending.emplace(result.block, std::move(part));
   for (const auto& [signature, candidate] : best) examples[signature] = rank_of(*candidate);
   done.insert(result.block);
+  if (pending.size() >= kFoldedBlocks) fold(shard);
   return Unit{};
 }
 
