@@ -103,7 +103,8 @@ bool allclose_row(const float* x, const float* weight, const float* bias, const 
 void BM_PlainReferenceWithAllclose(benchmark::State& state) {
   const Sample& s = sample();
   const auto at = [](const Tensor& t) { return reinterpret_cast<const float*>(t.data.data()); };
-  const float *x = at(*s.c.input("x")), *weight = at(*s.c.input("weight")), *bias = at(*s.c.input("bias")), *y = at(s.outcome.outputs[0].second);
+  const float *x = at(*s.c.input("x")), *weight = at(*s.c.input("weight")), *bias = at(*s.c.input("bias")),
+              *y = at(s.outcome.outputs[0].second);
   for (auto _ : state) {
     bool close = true;
     for (std::int64_t r = 0; r < kRows; ++r) close = allclose_row(x + r * kCols, weight, bias, y + r * kCols) && close;

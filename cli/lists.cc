@@ -62,7 +62,7 @@ Action declare_list(OptionSet& options, std::string_view key, std::string_view h
 
 extern const Command kOps = {
     "ops",
-    "List the operators with formula, inputs (x? may be absent) and parameters",
+    "List the operators: formula, inputs (x? may be absent), parameters",
     "  normfuzz ops\n"
     "  normfuzz ops --json",
     [](OptionSet& options) { return declare_list<op_lines>(options, "ops", "op"); },

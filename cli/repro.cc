@@ -117,7 +117,7 @@ Action declare(OptionSet& options) {
 
 extern const Command kRepro = {
     "repro",
-    "Run a stored case again: got, exact, allowed and ulps per element; exit status 1 if it diverges",
+    "Run a stored case again: got, exact and allowed per element",
     "  normfuzz repro corpus/public/ln-one-feature.json\n"
     "  normfuzz repro out/bugzoo/SLUG --target onednn:avx2 --target cpu\n"
     "  normfuzz repro case.json --target ./my_kernels.so --json\n"

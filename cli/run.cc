@@ -1,15 +1,14 @@
 // normfuzz run: the main job.
-#include <csignal>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-
-#include <fmt/format.h>
 
 #include "cli/command.h"
 #include "cli/target_choice.h"
@@ -43,7 +42,8 @@ Result<double> seconds_of(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string unit(end, text.data() + text.size());
   const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-  if (error != std::errc{} || factor == 0 || !(value > 0)) return Error{"--time: '" + text + "', expected a duration such as 60s, 10m or 2h"};
+  if (error != std::errc{} || factor == 0 || !(value > 0))
+    return Error{"--time: '" + text + "', expected a duration such as 60s, 10m or 2h"};
   return value * factor;
 }
 
@@ -104,13 +104,16 @@ class ProgressBar {
     const auto now = std::chrono::steady_clock::now();
     if (!enabled_ || (p.phase == "fuzzing" && now - last_ < std::chrono::milliseconds(200))) return;
     last_ = now;
-    const double share = p.budget_seconds > 0 ? p.seconds / p.budget_seconds : p.budget_cases > 0 ? static_cast<double>(p.generated) / static_cast<double>(p.budget_cases) : 0;
+    const double share = p.budget_seconds > 0 ? p.seconds / p.budget_seconds
+                         : p.budget_cases > 0 ? static_cast<double>(p.generated) / static_cast<double>(p.budget_cases)
+                                              : 0;
     std::string line = p.phase;
     if (p.phase == "fuzzing") {
       constexpr int kWidth = 24;
       const int filled = static_cast<int>(std::min(1.0, share) * kWidth);
       line = fmt::format("[{}{}] {:.0f} s, {} runs, {:.0f}/s, {} kinds of divergence", std::string(static_cast<std::size_t>(filled), '#'),
-                         std::string(static_cast<std::size_t>(kWidth - filled), '.'), p.seconds, p.cases, p.seconds > 0 ? static_cast<double>(p.cases) / p.seconds : 0, p.candidates);
+                         std::string(static_cast<std::size_t>(kWidth - filled), '.'), p.seconds, p.cases,
+                         p.seconds > 0 ? static_cast<double>(p.cases) / p.seconds : 0, p.candidates);
     }
     fmt::print(stderr, "\r\033[K{}", line.substr(0, 99));
     std::fflush(stderr);
@@ -176,14 +179,17 @@ Result<ExitStatus> run(const Options& o) {
   bar.clear();
   const auto report = report_of(*store, *options, *outcome);
   if (!report) return Error{report.error()};
-  if (o.json) fmt::print("{}\n", run_json(*report));
-  else fmt::print("{}", campaign_text(*report, isatty(STDOUT_FILENO)));
+  if (o.json)
+    fmt::print("{}\n", run_json(*report));
+  else
+    fmt::print("{}", campaign_text(*report, isatty(STDOUT_FILENO)));
   if (!outcome->contradiction.empty()) {
     fmt::print(stderr, "normfuzz: internal contradiction: {}\n", outcome->contradiction);
     return ExitStatus::kContradiction;
   }
   if (outcome->interrupted) return ExitStatus::kInterrupted;
-  const bool news = std::any_of(report->findings.begin(), report->findings.end(), [](const Finding& f) { return f.status == FindingStatus::kNew; });
+  const bool news =
+      std::any_of(report->findings.begin(), report->findings.end(), [](const Finding& f) { return f.status == FindingStatus::kNew; });
   return news ? ExitStatus::kDivergence : ExitStatus::kClean;
 }
 

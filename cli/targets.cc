@@ -85,7 +85,7 @@ Action declare(OptionSet& options) {
 
 extern const Command kTargets = {
     "targets",
-    "List the targets with version, dtypes, contract, or the reason why one is not available",
+    "List the targets: version, dtypes, contract, or why one is not available",
     "  normfuzz targets\n"
     "  normfuzz targets --json",
     declare,

@@ -55,11 +55,15 @@ void Tensor::values(std::int64_t first, std::int64_t count, double* out) const {
   static const std::vector<float> kHalf = table_of(DType::kF16);
   const std::byte* at = data.data() + static_cast<std::size_t>(first) * element_bytes();
   switch (dtype) {
-    case DType::kF64: return decode<double>(at, count, out, [](double v) { return v; });
-    case DType::kF32: return decode<float>(at, count, out, [](float v) { return static_cast<double>(v); });
-    case DType::kF16: return decode<std::uint16_t>(at, count, out, [](std::uint16_t b) { return static_cast<double>(kHalf[b]); });
+    case DType::kF64:
+      return decode<double>(at, count, out, [](double v) { return v; });
+    case DType::kF32:
+      return decode<float>(at, count, out, [](float v) { return static_cast<double>(v); });
+    case DType::kF16:
+      return decode<std::uint16_t>(at, count, out, [](std::uint16_t b) { return static_cast<double>(kHalf[b]); });
     case DType::kBF16:
-      return decode<std::uint16_t>(at, count, out, [](std::uint16_t b) { return static_cast<double>(std::bit_cast<float>(std::uint32_t{b} << 16)); });
+      return decode<std::uint16_t>(at, count, out,
+                                   [](std::uint16_t b) { return static_cast<double>(std::bit_cast<float>(std::uint32_t{b} << 16)); });
   }
 }
 

@@ -1,13 +1,13 @@
 #include "harness/campaign.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
-
-#include <fmt/format.h>
 
 namespace normfuzz {
 namespace {
@@ -16,10 +16,10 @@ using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Samples by index, so that the same cases are taken whatever the number of workers.
-constexpr std::uint64_t kRepeatEvery = 8;    // run twice and compare bits
-constexpr std::uint64_t kAuditEvery = 64;    // put filter-certified rows to MPFR
-constexpr std::uint64_t kLadderEvery = 4;    // put to every rung of the ladder
-constexpr std::uint64_t kBoundsEvery = 64;   // note the bounds of every element under every rung
+constexpr std::uint64_t kRepeatEvery = 8;   // run twice and compare bits
+constexpr std::uint64_t kAuditEvery = 64;   // put filter-certified rows to MPFR
+constexpr std::uint64_t kLadderEvery = 4;   // put to every rung of the ladder
+constexpr std::uint64_t kBoundsEvery = 64;  // note the bounds of every element under every rung
 constexpr std::int64_t kBoundsElements = 2048;
 
 std::vector<std::string> sorted_ops(const CampaignOptions& o) {
@@ -84,7 +84,8 @@ class BlockRunner {
     std::vector<std::unique_ptr<Item>> items;
     for (std::uint64_t i = block * kBlockIndices; i < (block + 1) * kBlockIndices; ++i)
       for (const std::string& op : sorted_ops(options_))
-        for (const DType d : sorted_dtypes(options_)) items.push_back(std::make_unique<Item>(generate(options_.seed, op, d, i, options_.generator)));
+        for (const DType d : sorted_dtypes(options_))
+          items.push_back(std::make_unique<Item>(generate(options_.seed, op, d, i, options_.generator)));
     return items;
   }
 
@@ -102,8 +103,8 @@ class BlockRunner {
     return batch;
   }
 
-  void judge(const TargetChoice& choice, const Batch& batch, const std::vector<std::unique_ptr<Item>>& items, std::vector<Outcome>& outcomes,
-             BlockResult& result) {
+  void judge(const TargetChoice& choice, const Batch& batch, const std::vector<std::unique_ptr<Item>>& items,
+             std::vector<Outcome>& outcomes, BlockResult& result) {
     std::map<std::string, std::size_t> kept;  // rough signature -> candidate of this block
     std::size_t at = 0;
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -115,7 +116,8 @@ class BlockRunner {
       if (!e.contradiction.empty()) contradiction_ = fmt::format("seed {} index {}: {}", options_.seed, index_of(item.c), e.contradiction);
       result.tally.add(choice.label(), item.c, batch.contracts[i].name, e.judgement, options.audit);
       if (e.outcome.kind == OutcomeKind::kOk) grade(choice.label(), item, e.outcome, result.tally);
-      if (is_violation(e.judgement.verdict) || e.judgement.verdict == Verdict::kRangeLimit) keep(choice, item.c, e.judgement, kept, result.candidates);
+      if (is_violation(e.judgement.verdict) || e.judgement.verdict == Verdict::kRangeLimit)
+        keep(choice, item.c, e.judgement, kept, result.candidates);
     }
   }
 
@@ -130,11 +132,14 @@ class BlockRunner {
     tally.note_ladder(label, item.c, broken);
   }
 
-  static void keep(const TargetChoice& choice, const Case& c, const Judgement& j, std::map<std::string, std::size_t>& kept, std::vector<Candidate>& out) {
+  static void keep(const TargetChoice& choice, const Case& c, const Judgement& j, std::map<std::string, std::size_t>& kept,
+                   std::vector<Candidate>& out) {
     Candidate candidate{choice.target.name, choice.variant.name, c, j.verdict, j.law, j.failure, 1};
     const auto [it, fresh] = kept.try_emplace(candidate.rough_signature(), out.size());
-    if (fresh) out.push_back(std::move(candidate));
-    else ++out[it->second].occurrences;
+    if (fresh)
+      out.push_back(std::move(candidate));
+    else
+      ++out[it->second].occurrences;
   }
 
   static void note_bounds(Item& item, Tally& tally) {
@@ -154,7 +159,8 @@ class BlockRunner {
 // Hands out the blocks of this shard that are not stored yet.
 class BlockQueue {
  public:
-  BlockQueue(const std::set<std::uint64_t>& done, const CampaignOptions& o) : done_(done), shard_(static_cast<std::uint64_t>(o.shard)), shards_(static_cast<std::uint64_t>(o.shards)), next_(shard_) {
+  BlockQueue(const std::set<std::uint64_t>& done, const CampaignOptions& o)
+      : done_(done), shard_(static_cast<std::uint64_t>(o.shard)), shards_(static_cast<std::uint64_t>(o.shards)), next_(shard_) {
     const std::uint64_t per_block = kBlockIndices * sorted_ops(o).size() * sorted_dtypes(o).size();
     if (o.cases > 0) end_ = (o.cases + per_block - 1) / per_block;
   }
@@ -176,8 +182,10 @@ class BlockQueue {
 void ask_versions(const CampaignOptions& options, const WorkerLimits& limits, CampaignOutcome& outcome) {
   for (const TargetChoice& t : options.targets) {
     const auto version = Worker::create(t, limits)->version();
-    if (version) outcome.versions.emplace_back(t.label(), *version);
-    else outcome.failed.emplace_back(t.label(), version.error());
+    if (version)
+      outcome.versions.emplace_back(t.label(), *version);
+    else
+      outcome.failed.emplace_back(t.label(), version.error());
   }
 }
 
@@ -200,8 +208,8 @@ CampaignSettings settings_of(const CampaignOptions& o) {
   s.ops = sorted_ops(o);
   for (const DType d : sorted_dtypes(o)) s.dtypes.emplace_back(name_of(d));
   for (const TargetChoice& t : o.targets) s.targets.push_back(t.label());
-  s.options = fmt::format("regime={} max_elements={} large_shapes={}", o.generator.regime.empty() ? "all" : o.generator.regime, o.generator.max_elements,
-                          o.generator.large_shapes);
+  s.options = fmt::format("regime={} max_elements={} large_shapes={}", o.generator.regime.empty() ? "all" : o.generator.regime,
+                          o.generator.max_elements, o.generator.large_shapes);
   return s;
 }
 
@@ -213,7 +221,8 @@ Result<CampaignOutcome> fuzz(Store& store, const CampaignOptions& options) {
   std::erase_if(running.targets, [&](const TargetChoice& t) {
     return std::any_of(outcome.failed.begin(), outcome.failed.end(), [&](const auto& f) { return f.first == t.label(); });
   });
-  if (running.targets.empty()) return Error{"no target could be started: " + (outcome.failed.empty() ? "none chosen" : outcome.failed[0].second)};
+  if (running.targets.empty())
+    return Error{"no target could be started: " + (outcome.failed.empty() ? "none chosen" : outcome.failed[0].second)};
 
   BlockQueue queue(store.blocks(), options);
   std::mutex mutex;
@@ -240,7 +249,10 @@ Result<CampaignOutcome> fuzz(Store& store, const CampaignOptions& options) {
       const BlockResult result = runner.run(block);
       const std::lock_guard lock(mutex);
       if (!runner.contradiction().empty()) outcome.contradiction = runner.contradiction();
-      if (const auto status = store.commit_block(result); !status) { store_error = status.error(); return; }
+      if (const auto status = store.commit_block(result); !status) {
+        store_error = status.error();
+        return;
+      }
       for (const Candidate& c : result.candidates) signatures.insert(c.rough_signature());
       progress.seconds = since(start);
       progress.cases += result.tally.cases();

@@ -18,22 +18,22 @@ namespace normfuzz {
 inline constexpr std::uint64_t kBlockIndices = 16;
 
 struct Progress {
-  double seconds = 0, budget_seconds = 0;          // 0: no time budget
-  std::int64_t cases = 0, budget_cases = 0;        // outcomes over all targets; generated cases
+  double seconds = 0, budget_seconds = 0;    // 0: no time budget
+  std::int64_t cases = 0, budget_cases = 0;  // outcomes over all targets; generated cases
   std::int64_t generated = 0;
-  std::size_t candidates = 0;                      // rough signatures so far
-  std::string phase;                               // "fuzzing", "shrinking torch layer_norm f16 ..."
+  std::size_t candidates = 0;  // rough signatures so far
+  std::string phase;           // "fuzzing", "shrinking torch layer_norm f16 ..."
 };
 
 struct CampaignOptions {
   std::uint64_t seed = 1;
-  std::vector<std::string> ops;       // empty: all
-  std::vector<DType> dtypes;          // empty: all
+  std::vector<std::string> ops;  // empty: all
+  std::vector<DType> dtypes;     // empty: all
   std::vector<TargetChoice> targets;
   GeneratorOptions generator;
-  double seconds = 0;                 // fuzzing time; 0 with cases = 0: until stopped
-  std::uint64_t cases = 0;            // generated cases, rounded up to whole blocks
-  int jobs = 2;                       // threads, each with workers of its own
+  double seconds = 0;       // fuzzing time; 0 with cases = 0: until stopped
+  std::uint64_t cases = 0;  // generated cases, rounded up to whole blocks
+  int jobs = 2;             // threads, each with workers of its own
   int shard = 0, shards = 1;
   std::string out = "out";
   double case_seconds = 10;
@@ -43,8 +43,8 @@ struct CampaignOptions {
 
 struct CampaignOutcome {
   bool interrupted = false;
-  std::string contradiction;                       // of filter and MPFR: exit status 3
-  double seconds = 0;                              // this run's fuzzing time
+  std::string contradiction;                                  // of filter and MPFR: exit status 3
+  double seconds = 0;                                         // this run's fuzzing time
   std::vector<std::pair<std::string, std::string>> versions;  // label, version of the targets that ran
   std::vector<std::pair<std::string, std::string>> failed;    // label, why its worker could not start
 };
@@ -54,7 +54,8 @@ Result<CampaignOutcome> fuzz(Store& store, const CampaignOptions& options);
 
 // Shrinks and explains the stored candidates that have no finding yet and stores the findings; `written` is called with each new one (the
 // caller writes its BugZoo entry). Stops early when options.stop is set: the rest is done by the next run on the same directory.
-Status conclude(Store& store, const CampaignOptions& options, const CampaignOutcome& outcome, const std::function<Status(const Finding&)>& written);
+Status conclude(Store& store, const CampaignOptions& options, const CampaignOutcome& outcome,
+                const std::function<Status(const Finding&)>& written);
 
 CampaignSettings settings_of(const CampaignOptions& options);
 

@@ -1,8 +1,8 @@
 // From stored candidates to findings: shrink, explain, name.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
-
-#include <fmt/format.h>
 
 #include "harness/campaign.h"
 #include "harness/shrink.h"
@@ -24,7 +24,8 @@ bool concluded(const std::vector<Finding>& findings, const Candidate& c) {
   });
 }
 
-Finding finding_from(const Candidate& c, const TargetChoice& choice, const CampaignOutcome& outcome, ShrinkResult shrunk, Explanation explanation) {
+Finding finding_from(const Candidate& c, const TargetChoice& choice, const CampaignOutcome& outcome, ShrinkResult shrunk,
+                     Explanation explanation) {
   Finding f;
   f.target = c.target;
   f.variant = c.variant;
@@ -69,14 +70,17 @@ Finding conclude_one(const Candidate& c, const TargetChoice& choice, const Campa
   ShrinkResult shrunk = shrink(c.original, c.verdict, c.law, c.failure, probe, {});
   const auto contract = choice.target.contract(c.original.op, c.original.dtype());
   Explanation explanation;
-  if (shrunk.reproduced) explanation = explain(shrunk, contract ? *contract : *contract_named("standard", c.original.dtype()), probe);
-  else explanation.sentence = "seen once in the campaign and not again in a fresh process: the case is kept as it was generated";
+  if (shrunk.reproduced)
+    explanation = explain(shrunk, contract ? *contract : *contract_named("standard", c.original.dtype()), probe);
+  else
+    explanation.sentence = "seen once in the campaign and not again in a fresh process: the case is kept as it was generated";
   return finding_from(c, choice, outcome, std::move(shrunk), std::move(explanation));
 }
 
 }  // namespace
 
-Status conclude(Store& store, const CampaignOptions& options, const CampaignOutcome& outcome, const std::function<Status(const Finding&)>& written) {
+Status conclude(Store& store, const CampaignOptions& options, const CampaignOutcome& outcome,
+                const std::function<Status(const Finding&)>& written) {
   const auto candidates = store.candidates();
   if (!candidates) return Error{candidates.error()};
   const auto findings = store.findings();

@@ -31,8 +31,8 @@ std::int64_t first_difference(const Outcome& a, const Outcome& b, const auto& sk
   return -1;
 }
 
-void add_law(Judgement& j, Verdict verdict, std::string_view law, FailureClass failure, std::int64_t index, const Outcome& got, const Outcome& other,
-             std::string detail) {
+void add_law(Judgement& j, Verdict verdict, std::string_view law, FailureClass failure, std::int64_t index, const Outcome& got,
+             const Outcome& other, std::string detail) {
   if (verdict >= j.verdict) return;
   j.verdict = verdict;
   j.law = law;
@@ -59,24 +59,29 @@ RunPlan plan_runs(const Case& c, const CaseRows& rows, const Contract& contract,
   return plan;
 }
 
-Examination judge_runs(CaseJudge& judge, const RunPlan& plan, std::span<Outcome> outcomes, const Contract& contract, const ExamineOptions& options) {
+Examination judge_runs(CaseJudge& judge, const RunPlan& plan, std::span<Outcome> outcomes, const Contract& contract,
+                       const ExamineOptions& options) {
   Examination e;
   e.judgement = judge.judge(outcomes[0], contract, options.audit);
   e.contradiction = judge.contradiction();
   const bool ran = outcomes[0].kind == OutcomeKind::kOk;
   const RowView& view = judge.rows().view();
   if (ran && plan.repeated && outcomes[1].kind == OutcomeKind::kOk) {
-    const auto at = first_difference(outcomes[0], outcomes[1], [](std::int64_t) { return false; }, view);
+    const auto at = first_difference(
+        outcomes[0], outcomes[1], [](std::int64_t) { return false; }, view);
     if (at >= 0)
       add_law(e.judgement, Verdict::kBitwise, "bit.determinism", FailureClass::kNondeterministic, at, outcomes[0], outcomes[1],
-              fmt::format("the same call gave {:a} and then {:a} at y[{}]", outcomes[0].outputs[0].second.value(at), outcomes[1].outputs[0].second.value(at), at));
+              fmt::format("the same call gave {:a} and then {:a} at y[{}]", outcomes[0].outputs[0].second.value(at),
+                          outcomes[1].outputs[0].second.value(at), at));
   }
   if (ran && !plan.finite_partner.empty() && outcomes.back().kind == OutcomeKind::kOk) {
     const Outcome& other = outcomes.back();
-    const auto at = first_difference(outcomes[0], other, [&](std::int64_t r) { return !judge.rows().finite(r); }, view);
+    const auto at = first_difference(
+        outcomes[0], other, [&](std::int64_t r) { return !judge.rows().finite(r); }, view);
     if (at >= 0)
       add_law(e.judgement, Verdict::kTheorem, "bit.containment", FailureClass::kWrong, at, outcomes[0], other,
-              fmt::format("y[{}] is {:a} beside a non-finite row and {:a} beside a finite one", at, outcomes[0].outputs[0].second.value(at), other.outputs[0].second.value(at)));
+              fmt::format("y[{}] is {:a} beside a non-finite row and {:a} beside a finite one", at, outcomes[0].outputs[0].second.value(at),
+                          other.outputs[0].second.value(at)));
   }
   e.outcome = std::move(outcomes[0]);
   return e;

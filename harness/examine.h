@@ -26,14 +26,15 @@ struct ExamineOptions {
 // The runs that one case needs: itself first, then what the laws compare it with. Points at the case, which must outlive it.
 struct RunPlan {
   const Case* base = nullptr;
-  bool repeated = false;               // the same call again, second in line
-  std::vector<Case> finite_partner;    // last in line: the case with its non-finite rows replaced; empty or one
+  bool repeated = false;             // the same call again, second in line
+  std::vector<Case> finite_partner;  // last in line: the case with its non-finite rows replaced; empty or one
   std::vector<const Case*> runs() const;
 };
 RunPlan plan_runs(const Case& c, const CaseRows& rows, const Contract& contract, const ExamineOptions& options);
 
 // Judges the outcomes of a plan, in the plan's order. `judge` belongs to the plan's case.
-Examination judge_runs(CaseJudge& judge, const RunPlan& plan, std::span<Outcome> outcomes, const Contract& contract, const ExamineOptions& options);
+Examination judge_runs(CaseJudge& judge, const RunPlan& plan, std::span<Outcome> outcomes, const Contract& contract,
+                       const ExamineOptions& options);
 
 // One after another on a worker, each with its own contract from the target's promise.
 std::vector<Examination> examine(Worker& worker, const Target& target, std::span<const Case> cases, const ExamineOptions& options);

@@ -1,8 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
-
-#include <fmt/format.h>
 
 #include "harness/explain/ablation.h"
 #include "harness/explain/suspects.h"
@@ -19,7 +19,8 @@ bool has(const std::vector<std::string>& words, std::string_view word) {
 
 // Where no formula and no contract names the kind of bug, the law and the needs do.
 std::string family_of(const Judgement& j, const std::vector<std::string>& needs) {
-  if (j.failure == FailureClass::kMemory) return has(needs, "strides") || has(needs, "offset") || has(needs, "alignment") ? "layout and alignment" : "memory";
+  if (j.failure == FailureClass::kMemory)
+    return has(needs, "strides") || has(needs, "offset") || has(needs, "alignment") ? "layout and alignment" : "memory";
   if (j.law == "bit.containment") return "containment";
   if (j.law == "bit.determinism") return "determinism";
   if (j.verdict == Verdict::kCrashed) return "crash";
@@ -52,7 +53,8 @@ std::string what_happened(const Judgement& j, DType d) {
   const double exact = e.exact + 0.0;                                   // an exact zero has no sign
   if (j.law == "ln.one_feature_forward") return fmt::format("returns {:.{}g} instead of the bias {:.{}g}", e.got, digits, exact, digits);
   const std::string values = fmt::format("returns {:.{}g} where the exact value is {:.{}g}", e.got, digits, exact, digits);
-  if (j.verdict == Verdict::kRangeLimit) return values + ": a statistic leaves the range of the accumulation type, which the contract allows";
+  if (j.verdict == Verdict::kRangeLimit)
+    return values + ": a statistic leaves the range of the accumulation type, which the contract allows";
   return values + fmt::format(" and the contract allows an error of {:.3g}", e.allowed);
 }
 
@@ -94,10 +96,13 @@ Explanation explain(const ShrinkResult& shrunk, const Contract& contract, const 
   }
   if (weaker) e.admitted_by = weaker->text;
   e.bug_family = formula ? formula->family : range ? "range" : weaker ? weaker->family : family_of(j, e.needs);
-  e.sentence = fmt::format("{} of {} in {} {}", shrunk.shrunk.op, shape_text(shrunk.shrunk), name_of(shrunk.shrunk.dtype()), what_happened(j, shrunk.shrunk.dtype()));
+  e.sentence = fmt::format("{} of {} in {} {}", shrunk.shrunk.op, shape_text(shrunk.shrunk), name_of(shrunk.shrunk.dtype()),
+                           what_happened(j, shrunk.shrunk.dtype()));
   if (!e.needs.empty()) e.sentence += fmt::format("; needs {}", fmt::join(e.needs, ", "));
-  if (formula) e.sentence += "; " + formula->text;
-  else if (weaker) e.sentence += "; " + weaker->text;
+  if (formula)
+    e.sentence += "; " + formula->text;
+  else if (weaker)
+    e.sentence += "; " + weaker->text;
   e.sentence += '.';
   return e;
 }

@@ -1,8 +1,8 @@
 #include "harness/finding.h"
 
-#include <cstdint>
-
 #include <fmt/format.h>
+
+#include <cstdint>
 
 namespace normfuzz {
 namespace {
@@ -25,8 +25,10 @@ std::string file_safe(std::string_view text) {
   std::string out;
   for (const char ch : text) {
     const char lower = ch >= 'A' && ch <= 'Z' ? static_cast<char>(ch - 'A' + 'a') : ch;
-    if ((lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9')) out += lower;
-    else if (!out.empty() && out.back() != '-') out += '-';
+    if ((lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9'))
+      out += lower;
+    else if (!out.empty() && out.back() != '-')
+      out += '-';
   }
   while (!out.empty() && out.back() == '-') out.pop_back();
   return out;

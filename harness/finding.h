@@ -26,19 +26,19 @@ enum class FindingStatus { kNew, kKnown, kFixed };
 std::string_view name_of(FindingStatus s);  // "new", "known", "fixed"
 
 struct Finding {
-  std::string slug;                     // file name: target-op-dtype-law-class-needs
+  std::string slug;  // file name: target-op-dtype-law-class-needs
   std::string target, variant, version;
-  std::vector<std::string> variants;    // of the target, that show the same signature
+  std::vector<std::string> variants;  // of the target, that show the same signature
   std::string op, law;
   DType dtype = DType::kF32;
   Verdict verdict = Verdict::kContract;
   FailureClass failure = FailureClass::kNone;
-  std::vector<std::string> needs;       // sorted: "bias", "columns", "epsilon", "mean offset", ...
-  std::string explanation;              // one sentence
-  std::string admitted_by;              // weakest contract that would admit the output, "consistent with folded affine"; empty: none
-  std::string bug_family;               // "one-pass variance", ...: heading of the BugZoo entry
-  Case shrunk;                          // provenance: where it came from
-  Judgement judgement;                  // of the shrunk case
+  std::vector<std::string> needs;  // sorted: "bias", "columns", "epsilon", "mean offset", ...
+  std::string explanation;         // one sentence
+  std::string admitted_by;         // weakest contract that would admit the output, "consistent with folded affine"; empty: none
+  std::string bug_family;          // "one-pass variance", ...: heading of the BugZoo entry
+  Case shrunk;                     // provenance: where it came from
+  Judgement judgement;             // of the shrunk case
   Outcome outcome;
   std::int64_t occurrences = 0;
   std::uint64_t first_seed = 0, first_index = 0;

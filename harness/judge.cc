@@ -1,11 +1,11 @@
 #include "harness/judge.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
-
-#include <fmt/format.h>
 
 #include "oracles/filter.h"
 
@@ -36,7 +36,8 @@ double severity(const ElementEvidence& e) {
 }
 
 void keep_evidence(Judgement& j, const ElementEvidence& e) {
-  const auto at = std::find_if(j.evidence.begin(), j.evidence.end(), [&](const ElementEvidence& other) { return severity(other) < severity(e); });
+  const auto at =
+      std::find_if(j.evidence.begin(), j.evidence.end(), [&](const ElementEvidence& other) { return severity(other) < severity(e); });
   j.evidence.insert(at, e);
   if (j.evidence.size() > kMaxEvidence) j.evidence.pop_back();
 }
@@ -56,13 +57,19 @@ Judgement not_run(const Outcome& o) {
   Judgement j;
   j.detail = o.message;
   switch (o.kind) {
-    case OutcomeKind::kUnsupported: j.verdict = Verdict::kUnsupported; break;
-    case OutcomeKind::kRejected: j.verdict = Verdict::kRejected; break;
+    case OutcomeKind::kUnsupported:
+      j.verdict = Verdict::kUnsupported;
+      break;
+    case OutcomeKind::kRejected:
+      j.verdict = Verdict::kRejected;
+      break;
     case OutcomeKind::kCrashed:
       j.verdict = Verdict::kCrashed;
       j.law = "crash";
       j.failure = FailureClass::kSignal;
-      if (j.detail.empty()) j.detail = o.signal ? fmt::format("killed by signal {} ({})", o.signal, strsignal(o.signal)) : fmt::format("exited with status {}", o.exit_status);
+      if (j.detail.empty())
+        j.detail = o.signal ? fmt::format("killed by signal {} ({})", o.signal, strsignal(o.signal))
+                            : fmt::format("exited with status {}", o.exit_status);
       break;
     default:
       j.verdict = Verdict::kTimedOut;
@@ -85,7 +92,8 @@ bool one_feature_law_applies(const Contract& c, double epsilon, double weight) {
 }  // namespace
 
 std::string_view name_of(Verdict v) {
-  static constexpr std::string_view kNames[] = {"theorem", "contract", "bitwise", "crashed", "timed_out", "range_limit", "undecided", "rejected", "unsupported", "certified"};
+  static constexpr std::string_view kNames[] = {"theorem",     "contract",  "bitwise",  "crashed",     "timed_out",
+                                                "range_limit", "undecided", "rejected", "unsupported", "certified"};
   return kNames[static_cast<std::size_t>(v)];
 }
 bool is_violation(Verdict v) { return v <= Verdict::kTimedOut; }
@@ -110,10 +118,14 @@ bool CaseJudge::one_feature(std::int64_t row, double got, const Contract& contra
   const DType storage = rows_.storage();
   double bias = value_from_bits(storage, bits_from_value(storage, in.bias[0]));
   if (std::isinf(bias)) return false;  // a bias of a wider type beyond the output's range: the cast decides
-  const bool flushed = (contract.flush_to_zero || contract.denormals_are_zero) && std::fabs(bias) < format_of(storage).smallest_normal && got == 0;
+  const bool flushed =
+      (contract.flush_to_zero || contract.denormals_are_zero) && std::fabs(bias) < format_of(storage).smallest_normal && got == 0;
   if (got == bias || flushed) return true;
   ++out.violations;
-  keep_evidence(out, {"y", rows_.view().index(row, 0), got, bias, 0, std::fabs(got - bias) / (2 * format_of(storage).unit_roundoff * std::max(std::fabs(bias), format_of(storage).smallest_normal)), ElementVerdict::kViolation});
+  keep_evidence(
+      out, {"y", rows_.view().index(row, 0), got, bias, 0,
+            std::fabs(got - bias) / (2 * format_of(storage).unit_roundoff * std::max(std::fabs(bias), format_of(storage).smallest_normal)),
+            ElementVerdict::kViolation});
   raise_to(out, Verdict::kTheorem, "ln.one_feature_forward", class_of(got));
   return true;
 }
@@ -146,8 +158,8 @@ void CaseJudge::judge_row(std::int64_t row, const double* y, const Contract& con
     const ElementBound& b = (*table)[at];
     if (certified) {
       if (v != ElementVerdict::kWithin && contradiction_.empty())
-        contradiction_ = fmt::format("{} {} row {} column {}: the filter certified {:a} under {}, MPFR has exact {:a} and allows {:a}", case_.op,
-                                     name_of(storage), row, i, y[i], contract.name, b.head, b.allowed);
+        contradiction_ = fmt::format("{} {} row {} column {}: the filter certified {:a} under {}, MPFR has exact {:a} and allows {:a}",
+                                     case_.op, name_of(storage), row, i, y[i], contract.name, b.head, b.allowed);
       continue;
     }
     const std::int64_t index = rows_.view().index(row, i);
@@ -188,7 +200,9 @@ Judgement CaseJudge::judge(const Outcome& outcome, const Contract& contract, boo
   }
   if (!outcome.memory.clean()) {
     // The law bit.memory, by the half of it that is broken: each is a bug of its own.
-    const char* half = !outcome.memory.changed_input.empty() ? "bit.memory.input" : !outcome.memory.overrun.empty() ? "bit.memory.overrun" : "bit.memory.unwritten";
+    const char* half = !outcome.memory.changed_input.empty() ? "bit.memory.input"
+                       : !outcome.memory.overrun.empty()     ? "bit.memory.overrun"
+                                                             : "bit.memory.unwritten";
     raise_to(j, Verdict::kTheorem, half, FailureClass::kMemory);
     j.detail = outcome.memory.detail;
   }
@@ -214,7 +228,8 @@ std::vector<ElementEvidence> CaseJudge::all_elements(const Outcome& outcome, con
       const ElementBound& b = table[static_cast<std::size_t>(i)];
       Judgement law;
       if (one_feature(r, y->value(index), contract, law)) {
-        all.push_back(law.evidence.empty() ? ElementEvidence{"y", index, y->value(index), y->value(index), 0, 0, ElementVerdict::kWithin} : law.evidence[0]);
+        all.push_back(law.evidence.empty() ? ElementEvidence{"y", index, y->value(index), y->value(index), 0, 0, ElementVerdict::kWithin}
+                                           : law.evidence[0]);
         continue;
       }
       all.push_back(evidence_of(index, y->value(index), b, certify(y->value(index), b, contract, rows_.storage()), rows_.storage()));
@@ -238,7 +253,10 @@ void CaseJudge::note_laws(const Outcome& outcome, GradeNotes& notes) {
   const auto count = [&](const char* law, bool held) { ++(held ? notes.laws[law].held : notes.laws[law].broken); };
   std::vector<double> previous;
   for (std::int64_t r = 0; r < rows_.rows(); ++r) {
-    if (!rows_.finite(r) || !rows_.parameters_finite()) { previous.clear(); continue; }
+    if (!rows_.finite(r) || !rows_.parameters_finite()) {
+      previous.clear();
+      continue;
+    }
     const RowInputs in = rows_.row(r);
     const bool constant = std::all_of(in.x, in.x + in.n, [&](double v) { return v == in.x[0]; });
     if (case_.op == "layer_norm" && constant && in.n > 1 && in.epsilon > 0) {

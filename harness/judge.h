@@ -27,25 +27,25 @@ struct ElementEvidence {
   std::string output;      // "y"
   std::int64_t index = 0;  // logical row-major index
   double got = 0;
-  double exact = 0;        // nearest double to the exact value; NaN where the expectation is NaN
-  double allowed = 0;      // +inf: unbounded
-  double ulps = 0;         // of the output type
+  double exact = 0;    // nearest double to the exact value; NaN where the expectation is NaN
+  double allowed = 0;  // +inf: unbounded
+  double ulps = 0;     // of the output type
   ElementVerdict verdict = ElementVerdict::kWithin;
 };
 
 struct Judgement {
   Verdict verdict = Verdict::kCertified;
-  std::string law;         // contract name, or a law's id: "ln.one_feature_forward", "bit.memory.overrun", ".input", ".unwritten",
-                           // "bit.determinism", "bit.containment", "crash"
+  std::string law;  // contract name, or a law's id: "ln.one_feature_forward", "bit.memory.overrun", ".input", ".unwritten",
+                    // "bit.determinism", "bit.containment", "crash"
   FailureClass failure = FailureClass::kNone;
-  std::string detail;      // one sentence
+  std::string detail;  // one sentence
   std::int64_t rows = 0, elements = 0;
-  std::int64_t filtered_rows = 0;           // certified without MPFR
-  std::int64_t unbounded = 0;               // elements with an infinite bound
-  std::int64_t violations = 0;              // elements beyond their bound
-  std::int64_t range_limited = 0;           // unbounded by overflow and beyond the bound of `robust`
-  double worst_ratio = 0, worst_ulps = 0;   // over elements with a finite bound
-  std::vector<ElementEvidence> evidence;    // offending elements, at most kMaxEvidence; worst ratio first
+  std::int64_t filtered_rows = 0;          // certified without MPFR
+  std::int64_t unbounded = 0;              // elements with an infinite bound
+  std::int64_t violations = 0;             // elements beyond their bound
+  std::int64_t range_limited = 0;          // unbounded by overflow and beyond the bound of `robust`
+  double worst_ratio = 0, worst_ulps = 0;  // over elements with a finite bound
+  std::vector<ElementEvidence> evidence;   // offending elements, at most kMaxEvidence; worst ratio first
 };
 inline constexpr std::size_t kMaxEvidence = 16;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <mutex>
 #include <string_view>
 #include <thread>
@@ -82,20 +83,21 @@ class Selfcheck {
       if (finished(round)) return;
       Attack& a = attacks_[k % attacks_.size()];
       const Stream stream = Stream(options_.seed).sub(a.row.op).sub(name_of(a.row.dtype)).sub(a.row.contract).sub(round);
-      const ClimbResult result = climb(stream, static_cast<Arena>(round % 3), a.row.op, a.row.dtype, a.contract, options_.bound_scale);
+      const Arena arena = kArenas[round % std::size(kArenas)];
+      const ClimbResult result = climb(stream, {arena, a.row.op, a.row.dtype, a.contract, options_.bound_scale, options_.steps});
       const std::lock_guard lock(mutex_);
       record(a, result);
       report(a.row, result);
     }
   }
 
-  // Equal ratios: the narrower row, then the smaller digest, so that the order of arrival does not matter.
+  // Of equal ratios the row with the smaller digest stays, so that the order of arrival does not matter.
   void record(Attack& a, const ClimbResult& result) const {
     SelfcheckRow& row = a.row;
     row.evaluations += result.evaluations;
     row.elements += result.elements;
     row.finite += result.finite;
-    if (result.row.arena == Arena::kPlain && result.row.size() >= 8) row.tightness = std::max(row.tightness, result.score.ratio);
+    if (result.row.arena == Arena::kWide) row.tightness = std::max(row.tightness, result.score.ratio);
     if (result.score.ratio < std::max(row.worst_ratio, 0.0)) return;
     Case c = result.row.to_case();
     c.note = describe_attack(result.kernel, a.contract);

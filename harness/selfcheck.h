@@ -23,6 +23,7 @@ struct SelfcheckProgress {
 struct SelfcheckOptions {
   double seconds = 60;      // budget, where `climbs` is 0
   std::int64_t climbs = 0;  // per row of the result; the same climbs give the same result, whatever the number of jobs
+  int steps = 300;          // changes tried in one climb
   std::uint64_t seed = 1;
   int jobs = 1;
   std::vector<std::string> ops, dtypes, contracts;  // only these; empty: all

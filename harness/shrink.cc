@@ -41,8 +41,13 @@ std::size_t bytes_of(const Case& c) {
 
 class Shrinker {
  public:
-  Shrinker(const Case& original, Verdict verdict, const std::string& law, FailureClass failure, const Probe& probe, const ShrinkOptions& options)
-      : verdict_(verdict), law_(law), failure_(failure), probe_(probe), deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.max_seconds))) {
+  Shrinker(const Case& original, Verdict verdict, const std::string& law, FailureClass failure, const Probe& probe,
+           const ShrinkOptions& options)
+      : verdict_(verdict),
+        law_(law),
+        failure_(failure),
+        probe_(probe),
+        deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.max_seconds))) {
     result_.shrunk = original;
     result_.shrunk.expect.clear();
     const bool crash = verdict == Verdict::kCrashed, hang = verdict == Verdict::kTimedOut;
@@ -77,7 +82,8 @@ class Shrinker {
   using Clock = std::chrono::steady_clock;
 
   bool same(const Examination& e) const {
-    return e.judgement.verdict == verdict_ && e.judgement.law == law_ && e.judgement.failure == failure_ && clearness(e) >= least_clearness_;
+    return e.judgement.verdict == verdict_ && e.judgement.law == law_ && e.judgement.failure == failure_ &&
+           clearness(e) >= least_clearness_;
   }
   bool exhausted() const { return result_.probes >= budget_ || Clock::now() >= deadline_; }
 
@@ -217,7 +223,8 @@ class Shrinker {
 
 }  // namespace
 
-ShrinkResult shrink(const Case& original, Verdict verdict, const std::string& law, FailureClass failure, const Probe& probe, const ShrinkOptions& options) {
+ShrinkResult shrink(const Case& original, Verdict verdict, const std::string& law, FailureClass failure, const Probe& probe,
+                    const ShrinkOptions& options) {
   return Shrinker(original, verdict, law, failure, probe, options).run();
 }
 

@@ -14,19 +14,20 @@ namespace normfuzz {
 using Probe = std::function<std::vector<Examination>(std::span<const Case>)>;
 
 struct ShrinkOptions {
-  int max_probes = 4000;       // cases run
-  double max_seconds = 30;     // a limit for hangs; results do not depend on it in ordinary cases
+  int max_probes = 4000;    // cases run
+  double max_seconds = 30;  // a limit for hangs; results do not depend on it in ordinary cases
 };
 
 struct ShrinkResult {
   Case shrunk;
-  Examination examination;     // of `shrunk`
+  Examination examination;  // of `shrunk`
   int probes = 0;
-  bool reproduced = false;     // false: the original did not show the failure again
+  bool reproduced = false;  // false: the original did not show the failure again
 };
 
 // Keeps verdict kind, law and failure class of the original's judgement.
-ShrinkResult shrink(const Case& original, Verdict verdict, const std::string& law, FailureClass failure, const Probe& probe, const ShrinkOptions& options);
+ShrinkResult shrink(const Case& original, Verdict verdict, const std::string& law, FailureClass failure, const Probe& probe,
+                    const ShrinkOptions& options);
 
 // What the failure needs, found by ablation on the shrunk case, and the weakest contract that would admit the output.
 struct Explanation {

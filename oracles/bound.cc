@@ -95,9 +95,12 @@ std::vector<ElementBound> special_row(const CaseRows& rows, const RowInputs& row
   const bool has_nan = std::any_of(row.x, row.x + row.n, [](double v) { return std::isnan(v); });
   std::vector<ElementBound> out;
   for (std::int64_t i = 0; i < row.n; ++i) {
-    if (has_nan || std::isnan(row.weight[i]) || std::isnan(row.bias[i])) out.push_back(unbounded(Expectation::kNan));
-    else if (centred) out.push_back(unbounded(Expectation::kNotFinite));
-    else out.push_back(unbounded(std::isinf(row.x[i]) ? Expectation::kNotFinite : Expectation::kAnything));
+    if (has_nan || std::isnan(row.weight[i]) || std::isnan(row.bias[i]))
+      out.push_back(unbounded(Expectation::kNan));
+    else if (centred)
+      out.push_back(unbounded(Expectation::kNotFinite));
+    else
+      out.push_back(unbounded(std::isinf(row.x[i]) ? Expectation::kNotFinite : Expectation::kAnything));
   }
   return out;
 }
@@ -110,10 +113,17 @@ void decode_row(const Tensor& t, const RowView& view, std::int64_t row, double* 
 }
 
 CaseRows::CaseRows(const Case& c) : CaseRows(c, std::make_shared<const Tensor>(*c.input("x"))) {}
-CaseRows CaseRows::borrowing(const Case& c) { return {c, std::shared_ptr<const Tensor>(c.input("x"), [](const Tensor*) {})}; }
+CaseRows CaseRows::borrowing(const Case& c) {
+  return {c, std::shared_ptr<const Tensor>(c.input("x"), [](const Tensor*) {})};
+}
 
 CaseRows::CaseRows(const Case& c, std::shared_ptr<const Tensor> x)
-    : op_(c.op), storage_(c.dtype()), view_(find_op(c.op)->rows(c)), x_(std::move(x)), epsilon_(c.epsilon()), weight_offset_(c.number("weight_offset", 0)) {
+    : op_(c.op),
+      storage_(c.dtype()),
+      view_(find_op(c.op)->rows(c)),
+      x_(std::move(x)),
+      epsilon_(c.epsilon()),
+      weight_offset_(c.number("weight_offset", 0)) {
   weight_ = values_of(c.input("weight"), view_.cols(), 1);
   bias_ = values_of(c.input("bias"), view_.cols(), 0);
   for (const double w : weight_) largest_parameter_ = std::max(largest_parameter_, std::fabs(weight_offset_ + w));
@@ -138,10 +148,9 @@ std::vector<ElementBound> row_bounds(const CaseRows& rows, std::int64_t r, const
   if (zero_spread(row, rows.op() != "rms_norm")) {
     std::vector<ElementBound> out;
     for (std::int64_t i = 0; i < row.n; ++i)
-      out.push_back(std::isnan(row.weight[i]) || std::isnan(row.bias[i]) ? unbounded(Expectation::kNan)
-                    : std::isinf(row.weight[i]) || std::isinf(row.bias[i])
-                        ? unbounded(Expectation::kAnything)
-                        : zero_denominator(row.bias[i], contract, rows.storage()));
+      out.push_back(std::isnan(row.weight[i]) || std::isnan(row.bias[i])   ? unbounded(Expectation::kNan)
+                    : std::isinf(row.weight[i]) || std::isinf(row.bias[i]) ? unbounded(Expectation::kAnything)
+                                                                           : zero_denominator(row.bias[i], contract, rows.storage()));
     return out;
   }
   // MPFR sees finite parameters only; the elements of the others are filled in afterwards.
@@ -196,10 +205,14 @@ ErrorInterval error_of(double got, const ElementBound& b) {
 
 ElementVerdict certify(double got, const ElementBound& b, const Contract& contract, DType storage) {
   switch (b.expect) {
-    case Expectation::kNan: return std::isnan(got) ? ElementVerdict::kWithin : ElementVerdict::kViolation;
-    case Expectation::kNotFinite: return std::isfinite(got) ? ElementVerdict::kViolation : ElementVerdict::kWithin;
-    case Expectation::kAnything: return ElementVerdict::kLimit;
-    case Expectation::kValue: break;
+    case Expectation::kNan:
+      return std::isnan(got) ? ElementVerdict::kWithin : ElementVerdict::kViolation;
+    case Expectation::kNotFinite:
+      return std::isfinite(got) ? ElementVerdict::kViolation : ElementVerdict::kWithin;
+    case Expectation::kAnything:
+      return ElementVerdict::kLimit;
+    case Expectation::kValue:
+      break;
   }
   if (b.limit != Limit::kNone) return ElementVerdict::kLimit;
   if (std::isnan(got)) return ElementVerdict::kViolation;
@@ -210,7 +223,8 @@ ElementVerdict certify(double got, const ElementBound& b, const Contract& contra
     const bool sign_possible = std::signbit(got) == std::signbit(b.head) || b.allowed >= std::fabs(b.head);
     return may_overflow && sign_possible ? ElementVerdict::kWithin : ElementVerdict::kViolation;
   }
-  if (may_overflow && contract.cast_saturates && std::fabs(got) == p.output_max && std::signbit(got) == std::signbit(b.head)) return ElementVerdict::kWithin;
+  if (may_overflow && contract.cast_saturates && std::fabs(got) == p.output_max && std::signbit(got) == std::signbit(b.head))
+    return ElementVerdict::kWithin;
   const ErrorInterval e = error_of(got, b);
   if (e.upper <= b.allowed) return ElementVerdict::kWithin;
   if (e.lower > b.allowed) return ElementVerdict::kViolation;
@@ -224,11 +238,11 @@ double error_in_ulps(double got, const ElementBound& b, DType storage) {
 
 std::string fingerprint(const Contract& c) {
   std::string key;
-  for (const double v : {static_cast<double>(c.faithful), static_cast<double>(c.accumulate), static_cast<double>(c.moments),
-                         static_cast<double>(c.welford_tree_height), static_cast<double>(c.folded_affine), c.div_ulps, c.sqrt_ulps,
-                         c.rsqrt_ulps, static_cast<double>(c.flush_to_zero), static_cast<double>(c.denormals_are_zero),
-                         static_cast<double>(c.robust_range), static_cast<double>(c.cast_before_weight), static_cast<double>(c.cast_saturates),
-                         static_cast<double>(c.zero_denominator)})
+  for (const double v :
+       {static_cast<double>(c.faithful), static_cast<double>(c.accumulate), static_cast<double>(c.moments),
+        static_cast<double>(c.welford_tree_height), static_cast<double>(c.folded_affine), c.div_ulps, c.sqrt_ulps, c.rsqrt_ulps,
+        static_cast<double>(c.flush_to_zero), static_cast<double>(c.denormals_are_zero), static_cast<double>(c.robust_range),
+        static_cast<double>(c.cast_before_weight), static_cast<double>(c.cast_saturates), static_cast<double>(c.zero_denominator)})
     key += ' ' + std::to_string(v);
   return key;
 }

@@ -26,8 +26,8 @@ enum class Expectation : std::uint8_t {
 struct ElementBound {
   // The exact value is within `error` of head + tail (an unevaluated sum of two doubles).
   double head = 0, tail = 0, error = 0;
-  double allowed = 0;              // largest |computed - exact| that keeps the contract; +inf where `limit` says why
-  double magnitude = 0;            // |exact| + allowed before the final cast: reaching max + ulp/2 permits the infinity of that sign
+  double allowed = 0;    // largest |computed - exact| that keeps the contract; +inf where `limit` says why
+  double magnitude = 0;  // |exact| + allowed before the final cast: reaching max + ulp/2 permits the infinity of that sign
   Limit limit = Limit::kNone;
   Expectation expect = Expectation::kValue;
 };
@@ -35,7 +35,7 @@ struct ElementBound {
 // Decoded inputs of a case whose rows share a formula. Rows are gathered through the op's RowView.
 class CaseRows {
  public:
-  explicit CaseRows(const Case& c);  // premise: validate(c); keeps a copy of x
+  explicit CaseRows(const Case& c);          // premise: validate(c); keeps a copy of x
   static CaseRows borrowing(const Case& c);  // keeps none: the case must outlive it
   const RowView& view() const { return view_; }
   std::int64_t rows() const { return view_.rows(); }

@@ -53,9 +53,9 @@ Up two_pass_variance(const RowStatistics& row, Up mean_radius, const RoundingPro
   if (row.n == 1) return 0;
   const Up u = p.u, a = mean_radius * (Up(1) + u) + p.eta_sum + p.eta_input, v = row.variance;
   const Up two_u = Up(2) * u + u * u;
-  Up e = Up(2) * a * (Up(1) + u) * row.mean_abs_deviation + a * a + two_u * v;   // mean of 2|d|e_d + e_d^2, e_d = a + u|d|
-  e = e + u * (v + e) + p.eta;                                                    // rounding of each square
-  e = e + Up(static_cast<double>(row.n - 1)) * u * (v + e) + p.eta_sum;           // any summation tree
+  Up e = Up(2) * a * (Up(1) + u) * row.mean_abs_deviation + a * a + two_u * v;  // mean of 2|d|e_d + e_d^2, e_d = a + u|d|
+  e = e + u * (v + e) + p.eta;                                                  // rounding of each square
+  e = e + Up(static_cast<double>(row.n - 1)) * u * (v + e) + p.eta_sum;         // any summation tree
   return divided_by_count(v, e, row.n, p);
 }
 
@@ -68,8 +68,8 @@ Up welford_variance(const RowStatistics& row, bool tree, double k, Up mean_radiu
   const Up f = Up(tree ? 7 : 3.5) * u * (Up(1) + Up(4 * k) * u) * sum_abs + Up(n) * (p.eta + p.eta_sum) + p.eta_input;
   const Up spread = min(log_natural(row.n) * row.mean_abs_deviation, sqrt(max(Up(1), log2n * Up(0.5)) * v));
   const Up lead = Up(4) * f * spread * (Up(1) + Up(8) * u);
-  const Up direct = lead + gamma(n + 7, p.u) * (v + lead) + Up(4) * log2n * f * f +
-                    Up(n) * (p.eta + Up(2) * p.eta_sum * (row.max_abs + Up(1)));
+  const Up direct =
+      lead + gamma(n + 7, p.u) * (v + lead) + Up(4) * log2n * f * f + Up(n) * (p.eta + Up(2) * p.eta_sum * (row.max_abs + Up(1)));
   return max(two_pass_variance(row, mean_radius, p), direct);
 }
 
@@ -195,7 +195,7 @@ MapRadius map_radius(const MapRow& row, const Contract& c, const RoundingProfile
   const Up u = p.u, one = 1, r = row.scale.computed;
   const int products = row.weight_offset ? 3 : 2;
   Up factor = one;
-  for (int i = 0; i < products; ++i) factor = factor * (one + u);                  // (1+u)^products
+  for (int i = 0; i < products; ++i) factor = factor * (one + u);                                   // (1+u)^products
   const Up rounding = (products == 3 ? Up(3) * u + Up(3) * u * u + u * u * u : Up(2) * u + u * u);  // ... - 1
   MapRadius m;
   m.computed = r;

@@ -10,7 +10,8 @@
 
 namespace normfuzz {
 
-// Why a bound is infinite. kOverflow permits what the range of the accumulation type forces (verdict range_limit); the others are undecided.
+// Why a bound is infinite. kOverflow permits what the range of the accumulation type forces (verdict range_limit); the others are
+// undecided.
 enum class Limit : std::uint8_t { kNone, kOverflow, kPrecision, kZeroDenominator };
 
 // The constants of a contract's arithmetic.
@@ -31,12 +32,12 @@ struct RoundingProfile {
 // What the chains need to know of the exact row. Upper bounds, and an enclosure of the variance.
 struct RowStatistics {
   std::int64_t n = 0;
-  Up mean;                                // |mean|
-  double variance_lower = 0;              // >= 0
-  Up variance;                            // >= the exact variance
-  Up mean_abs, mean_abs_deviation;        // sum|x|/n, sum|x - mean|/n
+  Up mean;                          // |mean|
+  double variance_lower = 0;        // >= 0
+  Up variance;                      // >= the exact variance
+  Up mean_abs, mean_abs_deviation;  // sum|x|/n, sum|x - mean|/n
   double mean_square_lower = 0;
-  Up mean_square;                         // sum x^2/n
+  Up mean_square;  // sum x^2/n
   Up max_abs;
 };
 

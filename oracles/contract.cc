@@ -35,11 +35,16 @@ Status set_moments(Contract& c, std::string_view value) {
     rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
     while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
     constexpr std::string_view kTree = "welford_tree(";
-    if (name == "two_pass") set |= kTwoPass;
-    else if (name == "welford_sequential") set |= kWelfordSequential;
-    else if (name == "welford_tree") set |= kWelfordTree;
-    else if (name == "one_pass") set |= kOnePassClamped;
-    else if (name == "one_pass_unclamped") set |= kOnePassUnclamped;
+    if (name == "two_pass")
+      set |= kTwoPass;
+    else if (name == "welford_sequential")
+      set |= kWelfordSequential;
+    else if (name == "welford_tree")
+      set |= kWelfordTree;
+    else if (name == "one_pass")
+      set |= kOnePassClamped;
+    else if (name == "one_pass_unclamped")
+      set |= kOnePassUnclamped;
     else if (name.starts_with(kTree) && name.ends_with(")")) {
       const std::string_view digits = name.substr(kTree.size(), name.size() - kTree.size() - 1);
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), c.welford_tree_height);
@@ -58,7 +63,8 @@ Status set_moments(Contract& c, std::string_view value) {
 }  // namespace
 
 const std::vector<std::string_view>& contract_ladder() {
-  static const std::vector<std::string_view> kLadder = {"faithful", "f64_accumulate", "robust", "two_pass", "standard", "one_pass", "native_accumulate"};
+  static const std::vector<std::string_view> kLadder = {"faithful", "f64_accumulate", "robust",           "two_pass",
+                                                        "standard", "one_pass",       "native_accumulate"};
   return kLadder;
 }
 
@@ -67,13 +73,20 @@ Result<Contract> contract_named(std::string_view name, DType storage) {
   c.name = std::string(name);
   c.accumulate = storage == DType::kF64 ? DType::kF64 : DType::kF32;
   if (name == "standard") return c;
-  if (name == "faithful") c.faithful = true;
-  else if (name == "f64_accumulate") c.accumulate = DType::kF64;
-  else if (name == "robust") c.robust_range = true;
-  else if (name == "two_pass") c.moments = kTwoPass;
-  else if (name == "one_pass") c.moments |= kOnePassClamped | kOnePassUnclamped;
-  else if (name == "native_accumulate") c.accumulate = storage;
-  else return expected("contract", name, "faithful, f64_accumulate, robust, two_pass, standard, one_pass or native_accumulate");
+  if (name == "faithful")
+    c.faithful = true;
+  else if (name == "f64_accumulate")
+    c.accumulate = DType::kF64;
+  else if (name == "robust")
+    c.robust_range = true;
+  else if (name == "two_pass")
+    c.moments = kTwoPass;
+  else if (name == "one_pass")
+    c.moments |= kOnePassClamped | kOnePassUnclamped;
+  else if (name == "native_accumulate")
+    c.accumulate = storage;
+  else
+    return expected("contract", name, "faithful, f64_accumulate, robust, two_pass, standard, one_pass or native_accumulate");
   return c;
 }
 
@@ -94,7 +107,8 @@ Status apply_modifier(Contract& c, std::string_view field, std::string_view valu
   if (field == "div_ulps") return set_number(c.div_ulps, field, value);
   if (field == "sqrt_ulps") return set_number(c.sqrt_ulps, field, value);
   if (field == "rsqrt_ulps") return set_number(c.rsqrt_ulps, field, value);
-  return expected(field, value, "one of accumulate, moments, affine, ftz, daz, range, before_weight, cast_overflow, div_ulps, sqrt_ulps, rsqrt_ulps");
+  return expected(field, value,
+                  "one of accumulate, moments, affine, ftz, daz, range, before_weight, cast_overflow, div_ulps, sqrt_ulps, rsqrt_ulps");
 }
 
 }  // namespace normfuzz

@@ -25,17 +25,17 @@ enum class ZeroDenominator { kAny, kZero, kNan };
 
 struct Contract {
   std::string name = "standard";
-  bool faithful = false;              // 1 ulp of the output type, nothing else
-  DType accumulate = DType::kF32;     // format of every intermediate
+  bool faithful = false;           // 1 ulp of the output type, nothing else
+  DType accumulate = DType::kF32;  // format of every intermediate
   unsigned moments = kTwoPass | kWelfordSequential | kWelfordTree;
-  int welford_tree_height = 0;        // 0: not known
-  bool folded_affine = false;         // x s + (b - m s) and its kin allowed beside the centred map
+  int welford_tree_height = 0;  // 0: not known
+  bool folded_affine = false;   // x s + (b - m s) and its kin allowed beside the centred map
   double div_ulps = 0.5, sqrt_ulps = 0.5, rsqrt_ulps = 4;
-  bool flush_to_zero = false;         // results
-  bool denormals_are_zero = false;    // stored inputs
-  bool robust_range = false;          // no statistic may overflow or underflow
-  bool cast_before_weight = false;    // rms_norm: x r is rounded to the output type before the weight
-  bool cast_saturates = false;        // a final cast that saturates instead of going to infinity
+  bool flush_to_zero = false;       // results
+  bool denormals_are_zero = false;  // stored inputs
+  bool robust_range = false;        // no statistic may overflow or underflow
+  bool cast_before_weight = false;  // rms_norm: x r is rounded to the output type before the weight
+  bool cast_saturates = false;      // a final cast that saturates instead of going to infinity
   ZeroDenominator zero_denominator = ZeroDenominator::kAny;
   std::map<std::string, bool> claims = {{"determinism", true}};
 

@@ -13,8 +13,8 @@
 #define NORMFUZZ_FILTER_CC_ONCE
 namespace normfuzz {
 
-// The reference is itself a kernel that keeps a contract: two passes in double, centred, 1/sqrt of two correctly rounded steps. Its distance
-// from the exact value is therefore bounded by the same chains.
+// The reference is itself a kernel that keeps a contract: two passes in double, centred, 1/sqrt of two correctly rounded steps. Its
+// distance from the exact value is therefore bounded by the same chains.
 inline const Contract& reference_contract() {
   static const Contract kReference = [] {
     Contract c;
@@ -42,7 +42,8 @@ struct Acceptance {
     gx = net(contract.gx, reference.gx);
     b = net(contract.b, reference.b);
     y = net(contract.y, reference.y);
-    const Up reference_eta = (reference.eta + reference.eta_g + reference.eta_d) * Up(0x1p200);  // every magnitude is below 2^200: see in_range
+    const Up reference_eta =
+        (reference.eta + reference.eta_g + reference.eta_d) * Up(0x1p200);  // every magnitude is below 2^200: see in_range
     constant = net(contract.constant + contract.eta * contract.computed, reference.constant + reference_eta);
     usable = std::isfinite(g) && std::isfinite(gd) && std::isfinite(constant);
   }
@@ -68,10 +69,10 @@ class LanesArithmetic {
       : contract_(contract), profile_(contract, storage, n), reference_(reference_contract(), DType::kF64, n), storage_(storage), y_(y) {}
 
   struct Statistic {
-    double value;                        // as computed here
-    double lower;                        // enclosure of the exact one
+    double value;  // as computed here
+    double lower;  // enclosure of the exact one
     Up upper;
-    MomentsRadius contract, reference;   // radii of a kernel's and of this computed value
+    MomentsRadius contract, reference;  // radii of a kernel's and of this computed value
     Up max_abs;
   };
   struct Mean {
@@ -146,17 +147,21 @@ class LanesArithmetic {
   }
 
   Scale rsqrt(const Statistic& statistic, double epsilon) const {
-    MapRow kernel{mean_.magnitude, mean_.contract, scale_radius(statistic.lower, statistic.upper, statistic.contract, epsilon, contract_, profile_), centred_, offset_};
+    MapRow kernel{mean_.magnitude, mean_.contract,
+                  scale_radius(statistic.lower, statistic.upper, statistic.contract, epsilon, contract_, profile_), centred_, offset_};
     MapRow reference{mean_.magnitude, mean_.reference,
-                     scale_radius(statistic.lower, statistic.upper, statistic.reference, epsilon, reference_contract(), reference_), centred_, offset_};
+                     scale_radius(statistic.lower, statistic.upper, statistic.reference, epsilon, reference_contract(), reference_),
+                     centred_, offset_};
     usable_ = usable_ && reference.scale.limit == Limit::kNone;
     // The radii of the contract are computed from statistics with the reference's error. Near w - E_v = 0 they grow without end in it, more
     // than four times the reference's radius pays for; up to 9/8 of the exact scale the derivative of (1 - delta)^(-1/2) is below 1. And
     // where w itself is little more than the reference's error (constant rows far from zero), that error times the radius of the mean must
     // stay below the 2^-20 that Acceptance takes off.
-    const bool well_conditioned = kernel.scale.computed < kernel.scale.exact * Up(1.125) && reference.scale.radius < reference.scale.exact * Up(0x1p-23);
+    const bool well_conditioned =
+        kernel.scale.computed < kernel.scale.exact * Up(1.125) && reference.scale.radius < reference.scale.exact * Up(0x1p-23);
     if (!contract_.faithful)
-      usable_ = usable_ && kernel.scale.limit == Limit::kNone && well_conditioned && in_range(statistic.max_abs, mean_.magnitude, kernel.scale.computed);
+      usable_ = usable_ && kernel.scale.limit == Limit::kNone && well_conditioned &&
+                in_range(statistic.max_abs, mean_.magnitude, kernel.scale.computed);
     const MapRadius map = map_radius(kernel, contract_, profile_);
     Acceptance acceptance(map, map_radius(reference, reference_contract(), reference_), contract_.faithful);
     usable_ = usable_ && acceptance.usable;
@@ -199,7 +204,9 @@ class LanesArithmetic {
   static Up count_pad(std::int64_t n) { return 1 + static_cast<double>(n + 8) * 0x1p-52; }
 
   template <class F>
-  void each(const RowInputs& row, F f) const { each_or(row, 0, f); }
+  void each(const RowInputs& row, F f) const {
+    each_or(row, 0, f);
+  }
   // f over whole vectors; the lanes beyond the row hold `filler`, which contributes nothing.
   template <class F>
   void each_or(const RowInputs& row, double filler, F f) const {
@@ -269,7 +276,8 @@ class LanesArithmetic {
     const auto worse = hn::Gt(hn::Mul(error, worst.allowed), hn::Mul(worst.error, allowed));
     worst.error = hn::IfThenElse(worse, error, worst.error);
     worst.allowed = hn::IfThenElse(worse, allowed, worst.allowed);
-    const Vec ulps = hn::Mul(error, hn::Mul(reciprocal_power_of_two(hn::Max(magnitude, smallest)), hn::Set(tag_, 0.5 / format.unit_roundoff)));
+    const Vec ulps =
+        hn::Mul(error, hn::Mul(reciprocal_power_of_two(hn::Max(magnitude, smallest)), hn::Set(tag_, 0.5 / format.unit_roundoff)));
     worst.ulps = hn::Max(worst.ulps, hn::IfThenZeroElse(hn::Eq(e.reference, hn::Zero(tag_)), ulps));
   }
 

@@ -10,9 +10,9 @@
 namespace normfuzz {
 
 struct FilterRow {
-  bool certified = false;   // every element is within the contract's bound
-  double worst_ratio = 0;   // largest |y - reference| / allowed, when certified
-  double worst_ulps = 0;    // largest |y - reference| in ulps of the output type at the reference, when certified
+  bool certified = false;  // every element is within the contract's bound
+  double worst_ratio = 0;  // largest |y - reference| / allowed, when certified
+  double worst_ulps = 0;   // largest |y - reference| in ulps of the output type at the reference, when certified
 };
 
 // True if the filter can decide anything for this contract and storage type: the reference has 53 bits, so the output needs fewer.

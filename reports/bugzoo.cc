@@ -1,6 +1,7 @@
 #include "reports/bugzoo.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -8,8 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-
-#include <fmt/format.h>
 
 #include "core/case_io.h"
 #include "harness/run/paths.h"
@@ -32,7 +31,14 @@ Contract contract_of(const Finding& f, const Target* target) {
 Entry entry_of(const Finding& f, const std::vector<Target>& targets, const std::string& targets_directory) {
   const auto at = std::find_if(targets.begin(), targets.end(), [&](const Target& t) { return t.name == f.target; });
   const Target* target = at == targets.end() ? nullptr : &*at;
-  Entry e{f, contract_of(f, target), {}, false, f.variant.empty() ? f.target : f.target + ":" + f.variant, {}, "", targets_directory + "/" + f.target};
+  Entry e{f,
+          contract_of(f, target),
+          {},
+          false,
+          f.variant.empty() ? f.target : f.target + ":" + f.variant,
+          {},
+          "",
+          targets_directory + "/" + f.target};
   if (target)
     for (const Variant& v : target->variants)
       if (v.name == f.variant) {
@@ -59,7 +65,8 @@ Status write_files(const Entry& e, const std::string& directory) {
     if (auto s = write_file_atomically(directory + "/" + name, content); !s) return s;
   if (fs::exists(directory + "/repro.sh")) {
     std::error_code error;
-    fs::permissions(directory + "/repro.sh", fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec, fs::perm_options::add, error);
+    fs::permissions(directory + "/repro.sh", fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec, fs::perm_options::add,
+                    error);
   }
   return Unit{};
 }
@@ -83,7 +90,9 @@ Status move_into_place(const std::string& complete, const std::string& final) {
 
 }  // namespace
 
-Status write_entry(const Finding& finding, const std::string& directory) { return write_entry(finding, directory, worker_directory() + "/targets"); }
+Status write_entry(const Finding& finding, const std::string& directory) {
+  return write_entry(finding, directory, worker_directory() + "/targets");
+}
 
 Status write_entry(const Finding& finding, const std::string& directory, const std::string& targets_directory) {
   const std::string slug = finding.slug.empty() ? slug_of(finding) : finding.slug;

@@ -16,15 +16,15 @@ struct Entry {
   Contract contract;                      // that the target declares for this op and dtype
   std::vector<ElementEvidence> elements;  // of y, all of a small case, the offending ones of a large one; by index
   bool all_elements = false;
-  std::string label;                      // target or target:variant
+  std::string label;                               // target or target:variant
   std::map<std::string, std::string> environment;  // of the variant
   std::string requires_cpu;
-  std::string templates;                  // folder with repro.cc.in, repro.py.in
+  std::string templates;  // folder with repro.cc.in, repro.py.in
 };
 
 struct Law {
-  std::string theorem;   // as a sentence
-  std::string lean;      // name of the theorem in its source; empty: the project's own
+  std::string theorem;  // as a sentence
+  std::string lean;     // name of the theorem in its source; empty: the project's own
   std::string proves, does_not_prove;
 };
 Law law_of(const Finding& f);

@@ -1,7 +1,7 @@
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "harness/shrink/edit.h"
 #include "reports/bugzoo_entry.h"
@@ -23,7 +23,8 @@ std::string rational(double v) {
   if (exponent == 0) return fmt::format("({} : ℝ)", numerator);
   if (exponent < 0 && exponent >= -kPlain) return fmt::format("({} / {} : ℝ)", numerator, std::int64_t{1} << -exponent);
   if (exponent < 0) return fmt::format("({} / 2 ^ {} : ℝ)", numerator, -exponent);
-  if (exponent + std::bit_width(static_cast<std::uint64_t>(std::abs(odd))) <= kPlain) return fmt::format("({} : ℝ)", odd * (std::int64_t{1} << exponent));
+  if (exponent + std::bit_width(static_cast<std::uint64_t>(std::abs(odd))) <= kPlain)
+    return fmt::format("({} : ℝ)", odd * (std::int64_t{1} << exponent));
   return fmt::format("({} * 2 ^ {} : ℝ)", numerator, exponent);
 }
 
@@ -70,20 +71,28 @@ Row row_of(const Case& c, std::int64_t index) {
 std::string statement(const Entry& e, const ElementEvidence& at) {
   const Finding& f = e.finding;
   const Row row = row_of(f.shrunk, at.index);
-  if (!all_finite(row.x) || !all_finite(row.weight) || !all_finite(row.bias)) return "-- The row holds a NaN or an infinity: no statement over the reals.\n";
-  const std::string value = fmt::format("{} {} {} {} {} {}", f.op == "rms_norm" ? "rmsNorm" : "layerNorm", list(row.x), rational(f.shrunk.epsilon()), list(row.weight),
-                                        list(row.bias), row.column);
+  if (!all_finite(row.x) || !all_finite(row.weight) || !all_finite(row.bias))
+    return "-- The row holds a NaN or an infinity: no statement over the reals.\n";
+  const std::string value = fmt::format("{} {} {} {} {} {}", f.op == "rms_norm" ? "rmsNorm" : "layerNorm", list(row.x),
+                                        rational(f.shrunk.epsilon()), list(row.weight), list(row.bias), row.column);
   if (f.law == "ln.one_feature_forward") {
-    std::string out = fmt::format("/-- one_feature_layernorm_scalar_contract, for this case: the exact value is the bias. -/\ndef contract : Prop :=\n  {} = {}\n", value, rational(at.exact));
-    if (std::isfinite(at.got)) return out + fmt::format("\n/-- What the kernel returned is another number. -/\ndef divergence : Prop :=\n  {} ≠ {}\n", rational(at.got), value);
+    std::string out = fmt::format(
+        "/-- one_feature_layernorm_scalar_contract, for this case: the exact value is the bias. -/\ndef contract : Prop :=\n  {} = {}\n",
+        value, rational(at.exact));
+    if (std::isfinite(at.got))
+      return out + fmt::format("\n/-- What the kernel returned is another number. -/\ndef divergence : Prop :=\n  {} ≠ {}\n",
+                               rational(at.got), value);
     return out + "\n-- The kernel returned a NaN or an infinity, which is no real number.\n";
   }
   if (!std::isfinite(at.got))
-    return fmt::format("/-- The exact value is finite and this large at most; the kernel returned {}. -/\ndef divergence : Prop :=\n  |{}| ≤ {}\n", number_text(at.got), value,
-                       rational(std::nextafter(std::fabs(at.exact), HUGE_VAL)));
+    return fmt::format(
+        "/-- The exact value is finite and this large at most; the kernel returned {}. -/\ndef divergence : Prop :=\n  |{}| ≤ {}\n",
+        number_text(at.got), value, rational(std::nextafter(std::fabs(at.exact), HUGE_VAL)));
   if (!std::isfinite(at.allowed)) return "-- The contract bounds no error here.\n";
-  return fmt::format("/-- The kernel's result is farther from the exact value than the contract '{}' allows. -/\ndef divergence : Prop :=\n  {} < |{} - {}|\n", f.law, rational(at.allowed),
-                     rational(at.got), value);
+  return fmt::format(
+      "/-- The kernel's result is farther from the exact value than the contract '{}' allows. -/\ndef divergence : Prop :=\n  {} < |{} - "
+      "{}|\n",
+      f.law, rational(at.allowed), rational(at.got), value);
 }
 
 }  // namespace
@@ -91,12 +100,17 @@ std::string statement(const Entry& e, const ElementEvidence& at) {
 std::string lean_text(const Entry& e) {
   const Finding& f = e.finding;
   const Law law = law_of(f);
-  std::string out = fmt::format("-- {}\n-- {}\n-- A statement, not a checked proof: no Lean tool has read this file. All numbers are exact.\nimport Mathlib\n\nnamespace NormFuzz\n\n",
-                                f.slug.empty() ? slug_of(f) : f.slug, law.theorem);
+  std::string out = fmt::format(
+      "-- {}\n-- {}\n-- A statement, not a checked proof: no Lean tool has read this file. All numbers are exact.\nimport "
+      "Mathlib\n\nnamespace NormFuzz\n\n",
+      f.slug.empty() ? slug_of(f) : f.slug, law.theorem);
   const ElementEvidence* at = offender(f);
-  const bool numeric = at && at->output == "y" && at->index >= 0 && f.law.substr(0, 4) != "bit." && f.shrunk.input("x") && at->index < f.shrunk.input("x")->size();
-  if (numeric) out += std::string(kDefinitions) + "\n" + statement(e, *at);
-  else out += "-- The law is about bits, memory or the process, not about real numbers: nothing to state here.\n";
+  const bool numeric = at && at->output == "y" && at->index >= 0 && f.law.substr(0, 4) != "bit." && f.shrunk.input("x") &&
+                       at->index < f.shrunk.input("x")->size();
+  if (numeric)
+    out += std::string(kDefinitions) + "\n" + statement(e, *at);
+  else
+    out += "-- The law is about bits, memory or the process, not about real numbers: nothing to state here.\n";
   return out + "\nend NormFuzz\n";
 }
 

@@ -1,6 +1,6 @@
-#include <cmath>
-
 #include <fmt/format.h>
+
+#include <cmath>
 
 #include "core/hex_float.h"
 #include "core/json_document.h"
@@ -12,12 +12,13 @@ namespace {
 constexpr std::size_t kRows = 64;
 
 std::string element_table(const Entry& e) {
-  if (e.elements.empty()) return "No element was judged: " + (e.finding.judgement.detail.empty() ? std::string("see above") : e.finding.judgement.detail) + ".\n";
+  if (e.elements.empty())
+    return "No element was judged: " + (e.finding.judgement.detail.empty() ? std::string("see above") : e.finding.judgement.detail) + ".\n";
   std::string out = "| element | got | exact | allowed error | ulps |\n|---|---|---|---|---|\n";
   for (std::size_t i = 0; i < e.elements.size() && i < kRows; ++i) {
     const ElementEvidence& v = e.elements[i];
-    out += fmt::format("| {}[{}]{} | {} | {} | {} | {:.3g} |\n", v.output, v.index, v.verdict == ElementVerdict::kViolation ? " (!)" : "", number_text(v.got),
-                       number_text(v.exact), std::isinf(v.allowed) ? "unbounded" : number_text(v.allowed), v.ulps);
+    out += fmt::format("| {}[{}]{} | {} | {} | {} | {:.3g} |\n", v.output, v.index, v.verdict == ElementVerdict::kViolation ? " (!)" : "",
+                       number_text(v.got), number_text(v.exact), std::isinf(v.allowed) ? "unbounded" : number_text(v.allowed), v.ulps);
   }
   if (!e.all_elements) out += "\nOnly offending elements are listed; `normfuzz repro` prints all.\n";
   return out;
@@ -35,9 +36,10 @@ std::string versions_text(const Entry& e) {
 
 std::string origin_text(const Entry& e) {
   const Finding& f = e.finding;
-  std::string out = fmt::format("Seed {}, index {}, regime {}, seen {} time{}:\n\n    ./normfuzz run --targets {} --ops {} --dtypes {} --seed {}\n\n", f.first_seed,
-                                f.first_index, f.first_regime.empty() ? "unknown" : f.first_regime, f.occurrences, f.occurrences == 1 ? "" : "s", e.label, f.op,
-                                name_of(f.dtype), f.first_seed);
+  std::string out =
+      fmt::format("Seed {}, index {}, regime {}, seen {} time{}:\n\n    ./normfuzz run --targets {} --ops {} --dtypes {} --seed {}\n\n",
+                  f.first_seed, f.first_index, f.first_regime.empty() ? "unknown" : f.first_regime, f.occurrences,
+                  f.occurrences == 1 ? "" : "s", e.label, f.op, name_of(f.dtype), f.first_seed);
   return out + "The case here was shrunk from that one; `case.json` keeps its provenance.\n";
 }
 
@@ -75,38 +77,51 @@ std::string number_text(double v) {
 
 Law law_of(const Finding& f) {
   if (f.law == "ln.one_feature_forward")
-    return {"For one feature the mean is the feature and the variance is zero: layer_norm returns the bias, for every x, weight, bias and epsilon > 0.",
-            "one_feature_layernorm_scalar_contract",
-            "that the kernel's rounding leaks into a result that is exact under every order of a centred evaluation: no tolerance is involved.",
-            "anything about rows of more than one feature, or which instruction of the kernel is at fault."};
+    return {
+        "For one feature the mean is the feature and the variance is zero: layer_norm returns the bias, for every x, weight, bias and "
+        "epsilon > 0.",
+        "one_feature_layernorm_scalar_contract",
+        "that the kernel's rounding leaks into a result that is exact under every order of a centred evaluation: no tolerance is involved.",
+        "anything about rows of more than one feature, or which instruction of the kernel is at fault."};
   if (f.failure == FailureClass::kMemory)
     return {"A call reads its inputs and writes every element of its outputs, and nothing else.", "",
             "that the call wrote outside its output, changed an input or left elements unwritten: no number is involved.",
             "that memory beyond the guard zones stays intact, or what a neighbour of the buffer would suffer."};
   if (f.law == "bit.containment")
-    return {"A NaN or an infinity in one row changes no bit of another row.", "", "that rows are not computed independently of each other's values.",
+    return {"A NaN or an infinity in one row changes no bit of another row.", "",
+            "that rows are not computed independently of each other's values.",
             "that finite neighbours are harmless, or that they are not."};
   if (f.law == "bit.determinism")
-    return {"The same call twice gives the same bits.", "", "that something beside the arguments enters the result.", "which of the results is wrong, if any."};
-  if (f.verdict == Verdict::kCrashed) return {"A call returns.", "", "that this call ends its process.", "whether the same happens in another build or on another machine."};
-  if (f.verdict == Verdict::kTimedOut) return {"A call returns.", "", "that this call took longer than the limit.", "that it would never return."};
+    return {"The same call twice gives the same bits.", "", "that something beside the arguments enters the result.",
+            "which of the results is wrong, if any."};
+  if (f.verdict == Verdict::kCrashed)
+    return {"A call returns.", "", "that this call ends its process.", "whether the same happens in another build or on another machine."};
+  if (f.verdict == Verdict::kTimedOut)
+    return {"A call returns.", "", "that this call took longer than the limit.", "that it would never return."};
   if (f.verdict == Verdict::kRangeLimit)
-    return {"The exact result is finite, and a kernel that scales first reaches it.", "", "that a statistic left the range of the accumulation type.",
+    return {"The exact result is finite, and a kernel that scales first reaches it.", "",
+            "that a statistic left the range of the accumulation type.",
             "a broken promise: the declared contract allows whatever follows from an overflow."};
-  return {fmt::format("Every element is within the error that any kernel keeping the contract '{}' can make on these inputs (docs/error-model.md).", f.law), "",
-          "that the kernel does not compute the formula with the arithmetic its contract names, whatever the order of its operations.",
-          "that the result is useless in practice, or where in the kernel the error arises; a target that declares a weaker contract may be right by it."};
+  return {fmt::format(
+              "Every element is within the error that any kernel keeping the contract '{}' can make on these inputs (docs/error-model.md).",
+              f.law),
+          "", "that the kernel does not compute the formula with the arithmetic its contract names, whatever the order of its operations.",
+          "that the result is useless in practice, or where in the kernel the error arises; a target that declares a weaker contract may "
+          "be right by it."};
 }
 
 std::string readme_text(const Entry& e) {
   const Finding& f = e.finding;
   const Law law = law_of(f);
   std::string out = fmt::format("# {}\n\n{}\n\n", f.slug.empty() ? slug_of(f) : f.slug, f.explanation);
-  out += fmt::format("- Target: {}; op: {}; data type: {}\n- Verdict: {} ({}, {})\n\n", e.label, f.op, name_of(f.dtype), name_of(f.verdict), f.law, name_of(f.failure));
+  out += fmt::format("- Target: {}; op: {}; data type: {}\n- Verdict: {} ({}, {})\n\n", e.label, f.op, name_of(f.dtype), name_of(f.verdict),
+                     f.law, name_of(f.failure));
   out += fmt::format("## Bug family\n\n{}\n\n", f.bug_family.empty() ? "unknown" : f.bug_family);
   out += "## Bad pattern\n\n";
-  if (f.needs.empty()) out += "Shows on ordinary data: no feature of the case was found to be necessary.\n";
-  else out += fmt::format("Needs {}: with any of them taken away the failure is gone.\n", fmt::join(f.needs, ", "));
+  if (f.needs.empty())
+    out += "Shows on ordinary data: no feature of the case was found to be necessary.\n";
+  else
+    out += fmt::format("Needs {}: with any of them taken away the failure is gone.\n", fmt::join(f.needs, ", "));
   if (!f.admitted_by.empty()) out += fmt::format("The output is {}.\n", f.admitted_by);
   out += fmt::format("\n## Trusted contract\n\n{}: accumulation in {}, {} affine map.\n\n", e.contract.name, name_of(e.contract.accumulate),
                      e.contract.folded_affine ? "centred or folded" : "centred");
@@ -124,10 +139,12 @@ std::string status_text(const Entry& e) {
   std::vector<std::string> variants;
   for (const std::string& v : f.variants) variants.push_back(v.empty() ? "default" : v);
   std::string out = "{\n";
-  out += fmt::format(" \"schema\": \"normfuzz.finding/1\",\n \"status\": \"{}\",\n \"verdict\": \"{}\",\n", name_of(f.status), name_of(f.verdict));
-  out += fmt::format(" \"signature\": {{\"target\": {}, \"op\": {}, \"dtype\": \"{}\", \"law\": {}, \"class\": \"{}\", \"needs\": {}}},\n", json_text(f.target), json_text(f.op),
-                     name_of(f.dtype), json_text(f.law), name_of(f.failure), json_list(f.needs));
-  out += fmt::format(" \"versions\": {},\n \"variants\": {},\n", json_list(f.version.empty() ? std::vector<std::string>{} : std::vector<std::string>{f.version}), json_list(variants));
+  out += fmt::format(" \"schema\": \"normfuzz.finding/1\",\n \"status\": \"{}\",\n \"verdict\": \"{}\",\n", name_of(f.status),
+                     name_of(f.verdict));
+  out += fmt::format(" \"signature\": {{\"target\": {}, \"op\": {}, \"dtype\": \"{}\", \"law\": {}, \"class\": \"{}\", \"needs\": {}}},\n",
+                     json_text(f.target), json_text(f.op), name_of(f.dtype), json_text(f.law), name_of(f.failure), json_list(f.needs));
+  out += fmt::format(" \"versions\": {},\n \"variants\": {},\n",
+                     json_list(f.version.empty() ? std::vector<std::string>{} : std::vector<std::string>{f.version}), json_list(variants));
   out += fmt::format(" \"requires\": {{\"isa\": {}, \"version\": null}}\n", e.requires_cpu.empty() ? "null" : json_text(e.requires_cpu));
   return out + "}\n";
 }

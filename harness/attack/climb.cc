@@ -12,7 +12,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kStarts = 8;          // random rows of which the best is climbed
-constexpr int kSteps = 300;         // changes tried from there
 constexpr mpfr_prec_t kBits = 192;  // enough for a ratio; a ratio above 1 is computed again
 constexpr mpfr_prec_t kProofBits = 1024;
 
@@ -125,10 +124,11 @@ AttackScore attack_score(const RowCandidate& row, const KernelOptions& kernel, c
   return ScoredRow(row, contract, bound_scale).score(kernel);
 }
 
-ClimbResult climb(Stream s, Arena arena, const std::string& op, DType storage, const Contract& contract, double bound_scale) {
+ClimbResult climb(Stream s, const ClimbSetting& setting) {
+  const Contract& contract = setting.contract;
   ClimbResult best;
   const auto try_row = [&](const RowCandidate& row, std::initializer_list<KernelOptions> kernels) {
-    const ScoredRow scored(row, contract, bound_scale);
+    const ScoredRow scored(row, contract, setting.bound_scale);
     for (const KernelOptions& kernel : kernels) {
       const AttackScore score = scored.score(kernel);
       ++best.evaluations;
@@ -141,13 +141,13 @@ ClimbResult climb(Stream s, Arena arena, const std::string& op, DType storage, c
     }
   };
   const auto kernel_for = [&](const RowCandidate& row) {
-    return contract.faithful ? KernelOptions{} : random_kernel(s, op, contract, row.size());
+    return contract.faithful ? KernelOptions{} : random_kernel(s, setting.op, contract, row.size());
   };
   for (int i = 0; i < kStarts; ++i) {
-    const RowCandidate row = random_candidate(s, arena, op, storage, contract);
+    const RowCandidate row = random_candidate(s, setting.arena, setting.op, setting.storage, contract);
     try_row(row, {kernel_for(row), kernel_for(row)});
   }
-  for (int i = 0; i < kSteps; ++i) {
+  for (int i = 0; i < setting.steps; ++i) {
     RowCandidate row = best.row;
     if (!s.chance(10)) mutate(row, s);
     if (s.chance(75))

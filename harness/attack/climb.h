@@ -28,7 +28,16 @@ struct ClimbResult {
   AttackScore score;
   std::int64_t evaluations = 0, elements = 0, finite = 0;
 };
-ClimbResult climb(Stream stream, Arena arena, const std::string& op, DType storage, const Contract& contract, double bound_scale);
+
+struct ClimbSetting {
+  Arena arena;
+  std::string op;
+  DType storage;
+  Contract contract;
+  double bound_scale = 1;  // multiplies every bound
+  int steps = 300;         // changes tried
+};
+ClimbResult climb(Stream stream, const ClimbSetting& setting);
 
 // The kernel's description, "correctly rounded or its other neighbour" under `faithful`.
 std::string describe_attack(const KernelOptions& kernel, const Contract& contract);

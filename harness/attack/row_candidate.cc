@@ -40,7 +40,7 @@ void keep_in_arena(RowCandidate& row) {
   for (double& v : row.x) v = stored(row.storage, between_powers(v, range.x_low, range.x_high));
   for (double& v : row.weight) v = stored(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
   for (double& v : row.bias)
-    v = row.arena == Arena::kPlain ? 0 : stored(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
+    v = row.arena != Arena::kBiased ? 0 : stored(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
   row.epsilon = between_powers(row.epsilon, range.epsilon_low, range.epsilon_high);
 }
 
@@ -58,9 +58,10 @@ int scale_octaves(DType storage, const Contract& c) {
   return 15;
 }
 
-std::int64_t random_width(Stream& s, const Contract& c) {
+std::int64_t random_width(Stream& s, Arena arena, const Contract& c) {
   static constexpr std::int64_t kWidths[] = {1, 2, 2, 3, 3, 3, 4, 5, 5, 6, 7, 8, 9, 12, 16, 17, 24, 32, 33, 64};
-  const std::int64_t n = kWidths[s.below(std::size(kWidths))];
+  const std::size_t narrow = arena == Arena::kWide ? 11 : 0;  // kWidths[11] = 8
+  const std::int64_t n = kWidths[narrow + s.below(std::size(kWidths) - narrow)];
   // The largest k of the chains is 7 (n - 1): 7 * 11 < 2^8, and up to 24 columns for f16's 2^11.
   if (c.accumulate == DType::kBF16) return std::min<std::int64_t>(n, 12);
   if (c.accumulate == DType::kF16) return std::min<std::int64_t>(n, 24);
@@ -150,7 +151,7 @@ RowCandidate random_candidate(Stream& s, Arena arena, const std::string& op, DTy
   row.op = op;
   row.storage = storage;
   row.weight_dtype = format_of(storage).bytes == 2 && contract.accumulate != storage && s.chance(20) ? DType::kF32 : storage;
-  const std::int64_t n = random_width(s, contract);
+  const std::int64_t n = random_width(s, arena, contract);
   const bool narrow = format_of(contract.accumulate).bytes == 2;
   const bool extreme = arena == Arena::kExtreme;
   const int octaves = extreme ? format_of(storage).max_exponent - 2 : scale_octaves(storage, contract);

@@ -14,9 +14,11 @@ namespace normfuzz {
 // Where a climb stays. Elsewhere the last rounding, or underflow, makes up nearly all of the error and hides the inner terms of a bound.
 enum class Arena : std::uint8_t {
   kPlain,    // normal range, no bias
+  kWide,     // the same with 8 columns and more
   kBiased,   // normal range
   kExtreme,  // the whole range of the formats
 };
+inline constexpr Arena kArenas[] = {Arena::kPlain, Arena::kWide, Arena::kBiased, Arena::kExtreme};
 
 struct RowCandidate {
   Arena arena = Arena::kPlain;

@@ -34,13 +34,15 @@ double statistic(const Case& c) {
   const std::int64_t n = shape_of(c).cols;
   const double centre = c.op == "rms_norm" ? 0 : mean_of(v.data(), n);
   double sum = 0;
-  for (std::int64_t i = 0; i < n; ++i) sum += (v[static_cast<std::size_t>(i)] - centre) * (v[static_cast<std::size_t>(i)] - centre) / static_cast<double>(n);
+  for (std::int64_t i = 0; i < n; ++i)
+    sum += (v[static_cast<std::size_t>(i)] - centre) * (v[static_cast<std::size_t>(i)] - centre) / static_cast<double>(n);
   return sum;
 }
 
 double nearest_epsilon(double e) { return value_from_bits(DType::kF32, bits_from_value(DType::kF32, e)); }
 
 void mean_offset(const Case& c, std::vector<Ablation>& out) {
+  if (c.op == "rms_norm") return;  // subtracts no mean
   const Values v = c.input("x")->values();
   const auto [first, rows, cols] = shape_of(c);
   bool offset = false;
@@ -53,8 +55,13 @@ void mean_offset(const Case& c, std::vector<Ablation>& out) {
   if (!offset) return;
   // By the first element the differences stay exact; by the mean the row is centred.
   out.push_back({"mean offset",
-                 {with_each_row(c, [](double* x, std::int64_t n) { for (double first_x = x[0], *e = x; e < x + n; ++e) *e -= first_x; }),
-                  with_each_row(c, [](double* x, std::int64_t n) { for (double m = mean_of(x, n), *e = x; e < x + n; ++e) *e -= m; })}});
+                 {with_each_row(c,
+                                [](double* x, std::int64_t n) {
+                                  for (double first_x = x[0], *e = x; e < x + n; ++e) *e -= first_x;
+                                }),
+                  with_each_row(c, [](double* x, std::int64_t n) {
+                    for (double m = mean_of(x, n), *e = x; e < x + n; ++e) *e -= m;
+                  })}});
 }
 
 // Only magnitudes far from 1 can matter by their range.
@@ -110,9 +117,13 @@ void layout(const Case& c, std::vector<Ablation>& out) {
     }
     if (any) out.push_back({need, {std::move(without)}});
   };
-  changed("strides", [](const Tensor& t) { return t.strides != dense_strides(t.shape); }, [](Tensor& t) { t.strides = dense_strides(t.shape); });
-  changed("offset", [](const Tensor& t) { return t.offset != 0; }, [](Tensor& t) { t.offset = 0; });
-  changed("alignment", [](const Tensor& t) { return t.misalign != 0; }, [](Tensor& t) { t.misalign = 0; });
+  changed(
+      "strides", [](const Tensor& t) { return t.strides != dense_strides(t.shape); },
+      [](Tensor& t) { t.strides = dense_strides(t.shape); });
+  changed(
+      "offset", [](const Tensor& t) { return t.offset != 0; }, [](Tensor& t) { t.offset = 0; });
+  changed(
+      "alignment", [](const Tensor& t) { return t.misalign != 0; }, [](Tensor& t) { t.misalign = 0; });
 }
 
 void rows(const Case& c, std::vector<Ablation>& out) {
@@ -149,10 +160,12 @@ void values(const Case& c, std::vector<Ablation>& out) {
   const auto [first, count, cols] = shape_of(c);
   const bool zero = std::all_of(v.begin(), v.end(), [](double e) { return e == 0; });
   bool constant = cols > 1;
-  for (std::size_t i = 0; i < v.size(); ++i) constant = constant && v[i] == v[i / static_cast<std::size_t>(cols) * static_cast<std::size_t>(cols)];
+  for (std::size_t i = 0; i < v.size(); ++i)
+    constant = constant && v[i] == v[i / static_cast<std::size_t>(cols) * static_cast<std::size_t>(cols)];
   if (!zero && !constant) return;
-  out.push_back({zero ? "zero row" : "constant row", {with_each_row(c, [](double* x, std::int64_t) { x[0] = x[0] == 0 ? 1 : 2 * x[0]; }),
-                                                      with_each_row(c, [](double* x, std::int64_t n) { x[n - 1] = x[n - 1] == 0 ? 3 : x[n - 1] / 2; })}});
+  out.push_back({zero ? "zero row" : "constant row",
+                 {with_each_row(c, [](double* x, std::int64_t) { x[0] = x[0] == 0 ? 1 : 2 * x[0]; }),
+                  with_each_row(c, [](double* x, std::int64_t n) { x[n - 1] = x[n - 1] == 0 ? 3 : x[n - 1] / 2; })}});
 }
 
 Case repeated(const Case& c, std::int64_t to) {
@@ -174,7 +187,8 @@ Case repeated(const Case& c, std::int64_t to) {
 void add_relatives(std::vector<Case>& cases) {
   const std::size_t n = cases.size();
   for (std::size_t i = 0; i < n; ++i)
-    for (const double factor : {1.25, 1.75}) cases.push_back(with_input(cases[i], "x", mapped(*cases[i].input("x"), [&](double v) { return v * factor; })));
+    for (const double factor : {1.25, 1.75})
+      cases.push_back(with_input(cases[i], "x", mapped(*cases[i].input("x"), [&](double v) { return v * factor; })));
 }
 
 class Questions {
@@ -218,7 +232,9 @@ Widths other_widths(const Case& c) {
   for (const std::int64_t to : {2 * n, 3 * n, 4 * n, n + 1}) w.others.push_back(repeated(c, to));
   if (n % kVector != 0)
     for (const std::int64_t multiple : {kVector / 4, kVector / 2, kVector})
-      if (n % multiple != 0) w.next_multiples.push_back(repeated(c, (n / multiple + 1) * multiple));
+      if (n % multiple != 0)
+        for (const std::int64_t odd : {1, 3})  // a mean over a power of two is exact where others are not
+          w.next_multiples.push_back(repeated(c, (n / multiple + 1) * multiple * odd));
   for (const std::int64_t steps : {1, 2, 4}) w.same_remainder.push_back(repeated(c, n + steps * kVector));
   return w;
 }
@@ -231,8 +247,10 @@ std::vector<std::string> needs_of(const ShrinkResult& shrunk, const Probe& probe
   Widths w = other_widths(shrunk.shrunk);
   const bool no_tail = w.next_multiples.empty();
   if (no_tail || ask.gone(std::move(w.next_multiples))) {
-    if (!no_tail && !ask.gone(std::move(w.same_remainder))) needs.insert("width tail");
-    else if (ask.gone(std::move(w.others))) needs.insert("columns");
+    if (!no_tail && !ask.gone(std::move(w.same_remainder)))
+      needs.insert("width tail");
+    else if (ask.gone(std::move(w.others)))
+      needs.insert("columns");
   }
   return {needs.begin(), needs.end()};
 }

@@ -22,7 +22,7 @@ struct RowFormula {
   double epsilon = 0;
   bool centred = true;
   DType storage = DType::kF32;
-  Long mean = 0, variance = 0;  // of rms_norm: 0 and the mean square
+  Long mean = 0, variance = 0;         // of rms_norm: 0 and the mean square
   Long map_mean = 0, denominator = 0;  // what the map uses; a suspect changes these, the weight or the bias
 
   Long moment(Long centre, std::size_t count) const {
@@ -110,8 +110,10 @@ void add_epsilon_suspects(std::vector<Formula>& all) {
                    return s * s;
                  })});
   for (const auto& [name, value] : {std::pair{"1e-5", 1e-5f}, {"1e-6", 1e-6f}, {"1e-8", 1e-8f}, {"1e-12", 1e-12f}})
-    all.push_back({fmt::format("epsilon fixed at {}", name), "epsilon", epsilon_as([value = value](const RowFormula& f) { return f.variance + value; })});
-  all.push_back({"max(variance, epsilon) instead of the sum", "epsilon", epsilon_as([](const RowFormula& f) { return std::max<Long>(f.variance, f.epsilon); })});
+    all.push_back({fmt::format("epsilon fixed at {}", name), "epsilon",
+                   epsilon_as([value = value](const RowFormula& f) { return f.variance + value; })});
+  all.push_back({"max(variance, epsilon) instead of the sum", "epsilon",
+                 epsilon_as([](const RowFormula& f) { return std::max<Long>(f.variance, f.epsilon); })});
   all.push_back({"epsilon squared", "epsilon", epsilon_as([](const RowFormula& f) { return f.variance + Long(f.epsilon) * f.epsilon; })});
   all.push_back({"epsilon rounded to the storage type", "epsilon", [](RowFormula& f) {
                    const double e = value_from_bits(f.storage, bits_from_value(f.storage, f.epsilon));
@@ -130,7 +132,8 @@ void add_statistics_suspects(std::vector<Formula>& all) {
       all.push_back({fmt::format("columns behind the last multiple of {} left out of the sums", vector), "width and tails",
                      [=](RowFormula& f) { return drop_tail(f, vector, all_counted); }});
   for (const std::size_t vector : {4, 8, 16, 32, 64, 128, 256, 512, 1024})
-    all.push_back({fmt::format("zeros up to a multiple of {} counted in the variance", vector), "width and tails", [=](RowFormula& f) { return count_padding(f, vector); }});
+    all.push_back({fmt::format("zeros up to a multiple of {} counted in the variance", vector), "width and tails",
+                   [=](RowFormula& f) { return count_padding(f, vector); }});
   for (const DType d : {DType::kBF16, DType::kF16})
     all.push_back({fmt::format("the mean rounded to {}", name_of(d)), "rounding", [d](RowFormula& f) { return round_mean(f, d); }});
   all.push_back({"the mean not subtracted", "statistics", [](RowFormula& f) {
@@ -248,14 +251,17 @@ const std::vector<Weaker>& weaker_contracts() {
   static const std::vector<Weaker> kWeaker = {
       {"folded affine", "folded affine", fold},
       {"one-pass variance", "cancellation", one_pass},
-      {"flush to zero", "subnormals", [](Contract& k, const Case&) { return std::exchange(k.flush_to_zero, true) + std::exchange(k.denormals_are_zero, true) < 2; }},
+      {"flush to zero", "subnormals",
+       [](Contract& k, const Case&) { return std::exchange(k.flush_to_zero, true) + std::exchange(k.denormals_are_zero, true) < 2; }},
       {"a rounding to the output type before the weight", "rounding",
        [](Contract& k, const Case& c) { return c.op == "rms_norm" && !std::exchange(k.cast_before_weight, true); }},
       // 2^(24-12) units: what an estimate of 12 bits leaves of a float's 24.
       {"a 12-bit reciprocal root", "rsqrt", [](Contract& k, const Case&) { return std::exchange(k.rsqrt_ulps, 4096) < 4096; }},
       {"folded affine and one-pass variance", "cancellation", [=](Contract& k, const Case& c) { return fold(k, c) && one_pass(k, c); }},
-      {"accumulation in the storage type", "low-precision accumulation", [](Contract& k, const Case& c) { return std::exchange(k.accumulate, c.dtype()) != c.dtype(); }},
-      {"accumulation in f32", "low-precision accumulation", [](Contract& k, const Case&) { return std::exchange(k.accumulate, DType::kF32) == DType::kF64; }},
+      {"accumulation in the storage type", "low-precision accumulation",
+       [](Contract& k, const Case& c) { return std::exchange(k.accumulate, c.dtype()) != c.dtype(); }},
+      {"accumulation in f32", "low-precision accumulation",
+       [](Contract& k, const Case&) { return std::exchange(k.accumulate, DType::kF32) == DType::kF64; }},
   };
   return kWeaker;
 }

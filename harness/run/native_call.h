@@ -47,9 +47,9 @@ class NativeCall {
   NativeCall& operator=(const NativeCall&) = delete;
 
   // A C++ exception that reaches the boundary breaks the interface's rules; it is reported rather than left to end the process.
-  nf_status run(const nf_target& target) {
+  std::uint32_t run(const nf_target& target) {
     try {
-      return target.run(&call_);
+      return static_cast<std::uint32_t>(target.run(&call_));  // whatever a module returns: Arena refuses what is no nf_status
     } catch (const std::exception& error) {
       return rejected(std::string("an exception crossed the C interface: ") + error.what());
     } catch (...) {
@@ -60,7 +60,7 @@ class NativeCall {
   static constexpr std::uint32_t kMaxParams = 32;
 
  private:
-  nf_status rejected(const std::string& message) {
+  std::uint32_t rejected(const std::string& message) {
     const std::size_t n = std::min(message.size(), call_.message_size - 1);
     message.copy(call_.message, n);
     call_.message[n] = '\0';

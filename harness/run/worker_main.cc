@@ -84,9 +84,9 @@ void run_slot(std::byte* base, const nf_target& target, std::uint32_t slot) {
   protocol::publish(header.started_ns, started);
   protocol::publish(header.current, slot);
   protocol::publish(header.sequence, header.sequence + 1);
-  const nf_status status = call.run(target);
+  const std::uint32_t status = call.run(target);
   descriptor.nanoseconds = now_ns() - started;
-  protocol::publish(descriptor.status, static_cast<std::uint32_t>(status));
+  protocol::publish(descriptor.status, status);
 }
 
 int serve(std::byte* base, const nf_target& target) {

@@ -52,8 +52,10 @@ Case select(const Case& c, int axis, std::span<const std::int64_t> keep) {
   const auto first = static_cast<int>(shape_of(c).first_axis);
   for (auto& [name, t] : out.inputs) {
     if (!t) continue;
-    if (name == "x") t = select(*t, axis, keep);
-    else if (axis >= first) t = select(*t, axis - first, keep);
+    if (name == "x")
+      t = select(*t, axis, keep);
+    else if (axis >= first)
+      t = select(*t, axis - first, keep);
   }
   return out;
 }
@@ -78,12 +80,16 @@ Case without_axis(const Case& c, int axis) {
   const std::int64_t first = shape_of(c).first_axis;
   for (auto& [name, t] : out.inputs) {
     if (!t) continue;
-    if (name == "x") erase_axis(*t, static_cast<std::size_t>(axis));
-    else if (axis >= first) erase_axis(*t, static_cast<std::size_t>(axis - first));
+    if (name == "x")
+      erase_axis(*t, static_cast<std::size_t>(axis));
+    else if (axis >= first)
+      erase_axis(*t, static_cast<std::size_t>(axis - first));
   }
   const std::int64_t rank = out.input("x")->rank(), begin = axis < first ? first - 1 : first;
-  if (begin == rank - 1) out.params.erase("normalized_axis");
-  else out.params["normalized_axis"] = begin - rank;
+  if (begin == rank - 1)
+    out.params.erase("normalized_axis");
+  else
+    out.params["normalized_axis"] = begin - rank;
   return out;
 }
 
@@ -95,8 +101,10 @@ Case with_rows(const Case& c, std::int64_t rows, const std::vector<double>& x) {
     if (!t) continue;
     Tensor fresh = Tensor::zeros(t->dtype, name == "x" ? std::vector<std::int64_t>{rows, cols} : std::vector<std::int64_t>{cols});
     for (std::int64_t i = 0; i < fresh.size(); ++i) {
-      if (name == "x") fresh.set_value(i, x[static_cast<std::size_t>(i)]);
-      else fresh.set_bits(i, t->bits(i % have));
+      if (name == "x")
+        fresh.set_value(i, x[static_cast<std::size_t>(i)]);
+      else
+        fresh.set_bits(i, t->bits(i % have));
     }
     t = std::move(fresh);
   }

@@ -83,7 +83,8 @@ std::vector<double> focus_row(const Case& c, const Focus& focus) {
 std::vector<Case> shorter_axes(const Case& c, const Focus& focus) {
   std::vector<Case> out;
   for (int axis = 0; axis < c.input("x")->rank(); ++axis)
-    for (const Indices& keep : subsets(c.input("x")->shape[static_cast<std::size_t>(axis)], along(c, focus, axis))) out.push_back(select(c, axis, keep));
+    for (const Indices& keep : subsets(c.input("x")->shape[static_cast<std::size_t>(axis)], along(c, focus, axis)))
+      out.push_back(select(c, axis, keep));
   return out;
 }
 
@@ -91,7 +92,8 @@ std::vector<Case> tiny_relatives(const Case& c, const Focus& focus) {
   std::vector<Case> out;
   const std::vector<double> row = focus_row(c, focus);
   const DType d = c.dtype();
-  const double m = largest(row), p = power_of_two_below(m), k = row[static_cast<std::size_t>(std::min<std::int64_t>(focus.col, shape_of(c).cols - 1))];
+  const double m = largest(row), p = power_of_two_below(m),
+               k = row[static_cast<std::size_t>(std::min<std::int64_t>(focus.col, shape_of(c).cols - 1))];
   std::vector<std::vector<double>> patterns = {{m}, {p}, {k}};
   for (const double v : {p, power_of_two_below(k), p / 2, p / 4, p * 2, k}) {
     const double u = ulp_at(v, d);
@@ -124,7 +126,8 @@ std::vector<Case> simpler_shapes(const Case& c) {
     }
   }
   for (int axis = 0; axis < x.rank(); ++axis)
-    if (x.rank() > 2 && x.shape[static_cast<std::size_t>(axis)] == 1 && !(axis == x.rank() - 1 && first == axis)) out.push_back(without_axis(c, axis));
+    if (x.rank() > 2 && x.shape[static_cast<std::size_t>(axis)] == 1 && !(axis == x.rank() - 1 && first == axis))
+      out.push_back(without_axis(c, axis));
   return out;
 }
 
@@ -192,7 +195,8 @@ std::vector<Case> simpler_parameters(const Case& c) {
   }
   for (const auto& [name, t] : c.inputs)
     if (t && name != "x" && t->dtype != c.dtype()) out.push_back(with_input(c, name, cast(*t, c.dtype())));
-  if (weight && bias && weight->dtype != c.dtype()) out.push_back(with_input(with_input(c, "weight", cast(*weight, c.dtype())), "bias", cast(*bias, c.dtype())));
+  if (weight && bias && weight->dtype != c.dtype())
+    out.push_back(with_input(with_input(c, "weight", cast(*weight, c.dtype())), "bias", cast(*bias, c.dtype())));
   if (c.params.count("normalized_axis") && c.integer("normalized_axis", -1) != -1) {
     Case spelled = c;
     spelled.params.erase("normalized_axis");
@@ -217,8 +221,8 @@ double with_bits(double v, int bits) {
 // x as base + small steps, for failures that need a large mean.
 void around_a_base(const Case& c, const std::vector<double>& v, double base, std::vector<Case>& out) {
   const DType d = c.dtype();
-  const double p = power_of_two_below(base);
-  for (const double to : {0.0, p, p / 2, p / 4, p / 16, p / 256, p * 2}) {
+  const double p = power_of_two_below(base), half = std::ldexp(1.0, format_of(d).precision / 2);  // squares of half's neighbours round
+  for (const double to : {0.0, p, p / 2, p / 4, p / 16, p / 256, p * 2, half, half * 2, half * 4, half * 8}) {
     const double u = ulp_at(to, d);
     std::vector<std::function<double(double, std::size_t)>> steps = {
         [](double difference, std::size_t) { return difference; },
@@ -278,7 +282,9 @@ std::vector<Edit> simpler_elements(const Case& c, std::size_t most) {
       std::vector<double> choices = simpler_values(t->value(first), t->dtype);
       const std::size_t kept = std::min(most, choices.size());
       for (std::size_t i = 0; i < kept; ++i) {  // the simplest third, then evenly spaced
-        const std::size_t at = i < kept / 3 ? i : choices.size() - 1 - (kept - 1 - i) * (choices.size() - kept / 3) / std::max<std::size_t>(1, kept - kept / 3);
+        const std::size_t at =
+            i < kept / 3 ? i
+                         : choices.size() - 1 - (kept - 1 - i) * (choices.size() - kept / 3) / std::max<std::size_t>(1, kept - kept / 3);
         out.push_back({name, first, std::vector<double>(static_cast<std::size_t>(count), choices[at])});
       }
     }

@@ -94,11 +94,13 @@ std::vector<double> simpler_values(double v, DType d) {
     int exponent = 0;
     const double fraction = std::frexp(v, &exponent);
     for (const int bits : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 52})
-      for (const double rounded : {std::trunc(std::ldexp(fraction, bits)), std::nearbyint(std::ldexp(fraction, bits))}) add(std::ldexp(rounded, exponent - bits));
+      for (const double rounded : {std::trunc(std::ldexp(fraction, bits)), std::nearbyint(std::ldexp(fraction, bits))})
+        add(std::ldexp(rounded, exponent - bits));
     if (std::fabs(v) < 0x1p52)
       for (const double step : {1.0, 0x1p-2, 0x1p-4, 0x1p-8, 0x1p4, 0x1p8}) add(std::nearbyint(v / step) * step);
     const int top = exponent - 1;
-    for (const int to : {0, top / 2, top - top / 4, top > 0 ? top - 1 : top + 1, top > 0 ? top - 4 : top + 4}) add(std::ldexp(fraction, to + 1));
+    for (const int to : {0, top / 2, top - top / 4, top > 0 ? top - 1 : top + 1, top > 0 ? top - 4 : top + 4})
+      add(std::ldexp(fraction, to + 1));
   }
   const std::int64_t cost = value_cost(v);
   std::erase_if(out, [&](double e) { return value_cost(e) >= cost || !representable(d, e); });

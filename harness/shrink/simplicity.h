@@ -11,7 +11,7 @@ namespace normfuzz {
 
 // Compared from the top: elements first, then rows, and so on. Every step of the shrinker makes it strictly smaller, so shrinking ends.
 struct Simplicity {
-  std::int64_t elements = 0;    // of x
+  std::int64_t elements = 0;  // of x
   std::int64_t rows = 0;
   std::int64_t rank = 0;        // dimensions beyond two
   std::int64_t layout = 0;      // distance of strides, offsets and alignment from dense

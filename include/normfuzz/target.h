@@ -1,15 +1,15 @@
 /* normfuzz plug-in interface: one shared object per target, one exported symbol.
  *
- * A target runs normalization kernels on tensors that the caller owns. It is loaded by a worker process of its own, so it may crash or hang:
- * that costs exactly the call being run. What a target supports and promises stands in its manifest.toml, not in code; a shared object given
- * by path without a manifest is asked by trial: NF_UNSUPPORTED is an answer.
+ * A target runs normalization kernels on tensors that the caller owns. It is loaded by a worker process of its own, so it may crash or
+ * hang: that costs exactly the call being run. What a target supports and promises stands in its manifest.toml, not in code; a shared
+ * object given by path without a manifest is asked by trial: NF_UNSUPPORTED is an answer.
  *
  * Rules for `run`:
  *  - inputs are read-only; outputs are allocated by the caller, poisoned and surrounded by guard bytes, which are checked afterwards;
  *  - every tensor has shape and strides set (in elements); `data` plus `byte_offset` points at element [0, ..., 0];
  *  - a kernel needs no alignment promise: `data` may be misaligned with respect to any vector width, never to its own element;
- *  - return NF_UNSUPPORTED when the target has no such kernel, NF_REJECTED when it has one and refuses these arguments, and write the reason,
- *    zero-terminated, into `message`; never throw across this boundary.
+ *  - return NF_UNSUPPORTED when the target has no such kernel, NF_REJECTED when it has one and refuses these arguments, and write the
+ * reason, zero-terminated, into `message`; never throw across this boundary.
  */
 #ifndef NORMFUZZ_TARGET_H_
 #define NORMFUZZ_TARGET_H_
@@ -77,8 +77,8 @@ typedef struct {
 } nf_call;
 
 typedef struct {
-  uint32_t abi_version; /* NORMFUZZ_ABI_VERSION */
-  uint32_t struct_size; /* sizeof(nf_target) */
+  uint32_t abi_version;         /* NORMFUZZ_ABI_VERSION */
+  uint32_t struct_size;         /* sizeof(nf_target) */
   const char* (*version)(void); /* of the framework, asked at run time */
   nf_status (*run)(const nf_call* call);
 } nf_target;

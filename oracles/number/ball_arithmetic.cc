@@ -47,13 +47,14 @@ BallArithmetic::Statistic BallArithmetic::mean_square(const RowInputs& row) cons
 
 BallArithmetic::Scale BallArithmetic::rsqrt(const Statistic& statistic, double epsilon) const {
   return {IntervalArithmetic::rsqrt(statistic.centre, epsilon),
-          scale_radius(std::max(0.0, statistic.centre.lower_double()), statistic.centre.upper_double(), statistic.radius, epsilon, contract_, profile_)};
+          scale_radius(std::max(0.0, statistic.centre.lower_double()), statistic.centre.upper_double(), statistic.radius, epsilon,
+                       contract_, profile_)};
 }
 
 Ball BallArithmetic::affine(const Input& x, const Mean& mean, const Scale& scale, const Input& weight, const Input& bias) const {
   const Interval d = x.value - mean.centre;
-  return element({mean.centre.magnitude(), mean.radius, scale.radius, true, false}, {x.magnitude, d.magnitude(), weight.magnitude, bias.magnitude},
-                 d * scale.centre * weight.value + bias.value);
+  return element({mean.centre.magnitude(), mean.radius, scale.radius, true, false},
+                 {x.magnitude, d.magnitude(), weight.magnitude, bias.magnitude}, d * scale.centre * weight.value + bias.value);
 }
 
 Ball BallArithmetic::scaled(const Input& x, const Scale& scale, const Weight& weight, const Input& bias) const {

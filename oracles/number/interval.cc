@@ -51,8 +51,10 @@ Interval square(const Interval& a) {
 Interval rsqrt(const Interval& s) {
   Interval r;
   mpfr_rec_sqrt(r.lower_.get(), s.upper(), MPFR_RNDD);
-  if (mpfr_sgn(s.lower()) > 0) mpfr_rec_sqrt(r.upper_.get(), s.lower(), MPFR_RNDU);
-  else mpfr_set_inf(r.upper_.get(), 1);
+  if (mpfr_sgn(s.lower()) > 0)
+    mpfr_rec_sqrt(r.upper_.get(), s.lower(), MPFR_RNDU);
+  else
+    mpfr_set_inf(r.upper_.get(), 1);
   return r;
 }
 

@@ -1,5 +1,5 @@
-// Enclosures of real numbers: [lower, upper] in MPFR, every operation rounded outward. Finite data only; the one infinite end that occurs is
-// the upper end of rsqrt at zero.
+// Enclosures of real numbers: [lower, upper] in MPFR, every operation rounded outward. Finite data only; the one infinite end that occurs
+// is the upper end of rsqrt at zero.
 #pragma once
 
 #include "oracles/number/real.h"

@@ -26,13 +26,17 @@ struct IntervalArithmetic {
     m.variance = sum_over(row, [&](const Interval& x) { return square(x - m.mean); });
     return m;
   }
-  static Interval mean_square(const RowInputs& row) { return sum_over(row, [](const Interval& x) { return square(x); }); }
+  static Interval mean_square(const RowInputs& row) {
+    return sum_over(row, [](const Interval& x) { return square(x); });
+  }
   static Interval rsqrt(const Interval& statistic, double epsilon) { return normfuzz::rsqrt(statistic + Interval(epsilon)); }
   static Interval offset_weight(const Interval& weight, double offset) { return weight + Interval(offset); }
   static Interval affine(const Interval& x, const Interval& mean, const Interval& scale, const Interval& weight, const Interval& bias) {
     return (x - mean) * scale * weight + bias;
   }
-  static Interval scaled(const Interval& x, const Interval& scale, const Interval& weight, const Interval& bias) { return x * scale * weight + bias; }
+  static Interval scaled(const Interval& x, const Interval& scale, const Interval& weight, const Interval& bias) {
+    return x * scale * weight + bias;
+  }
 
   template <class F>
   static std::vector<Interval> map(const RowInputs& row, F f) {

@@ -1,7 +1,8 @@
 // The formulas of all operators, each written once over an Arithmetic (interval_arithmetic.h shows its primitives).
 // Pure templates without namespace or guard: ordinary code includes this inside a namespace of its own, the SIMD filter once per Highway
 // target inside HWY_NAMESPACE, because a template compiled for the base instruction set cannot inline vector code.
-// The includer has included oracles/ops/row_inputs.h and <string_view>. Adding an operator: a file and a line in each of the two lists here.
+// The includer has included oracles/ops/row_inputs.h and <string_view>. Adding an operator: a file and a line in each of the two lists
+// here.
 #include "oracles/ops/layer_norm-inl.h"
 #include "oracles/ops/rms_norm-inl.h"
 

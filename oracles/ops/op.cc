@@ -31,7 +31,8 @@ Status validate_parameters(const OpInfo& op, const Case& c) {
     if (std::find(op.params.begin(), op.params.end(), name) == op.params.end())
       return Error{"params." + name + ": not a parameter of " + c.op + ", expected one of " + names_of(op.params)};
   const bool wants_epsilon = std::find(op.params.begin(), op.params.end(), "epsilon") != op.params.end();
-  if (wants_epsilon && !c.params.count("epsilon")) return Error{"params.epsilon: missing, expected a finite number >= 0 that float32 represents exactly"};
+  if (wants_epsilon && !c.params.count("epsilon"))
+    return Error{"params.epsilon: missing, expected a finite number >= 0 that float32 represents exactly"};
   const double e = c.epsilon();
   if (!(e >= 0) || !std::isfinite(e) || !representable(DType::kF32, e))
     return Error{"params.epsilon: expected a finite number >= 0 that float32 represents exactly"};

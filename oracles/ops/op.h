@@ -21,12 +21,12 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 struct OpInfo {
   std::string_view name;
-  std::string_view summary;                   // the formula, as a person writes it
-  std::vector<InputSpec> inputs;              // in call order
-  std::vector<std::string_view> params;       // accepted ones; all optional but epsilon
+  std::string_view summary;              // the formula, as a person writes it
+  std::vector<InputSpec> inputs;         // in call order
+  std::vector<std::string_view> params;  // accepted ones; all optional but epsilon
   std::vector<std::string_view> outputs;
-  Status (*validate)(const Case&);            // shapes of the inputs against each other, parameters in range
-  RowView (*rows)(const Case&);               // of the first input; premise: validate passed
+  Status (*validate)(const Case&);              // shapes of the inputs against each other, parameters in range
+  RowView (*rows)(const Case&);                 // of the first input; premise: validate passed
   NamedTensors (*output_layouts)(const Case&);  // zero-filled tensors with the layout that a target will write into
 };
 

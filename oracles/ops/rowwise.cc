@@ -16,7 +16,8 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
 bool addresses_once(const Tensor& t) {
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride, extent
   for (int i = 0; i < t.rank(); ++i)
-    if (t.shape[static_cast<std::size_t>(i)] > 1) axes.emplace_back(t.strides[static_cast<std::size_t>(i)], t.shape[static_cast<std::size_t>(i)]);
+    if (t.shape[static_cast<std::size_t>(i)] > 1)
+      axes.emplace_back(t.strides[static_cast<std::size_t>(i)], t.shape[static_cast<std::size_t>(i)]);
   std::sort(axes.begin(), axes.end());
   std::int64_t span = 1;
   for (const auto& [stride, extent] : axes) {
@@ -38,7 +39,8 @@ Status validate(const Case& c) {
   if (x.rank() < 1) return Error{"inputs.x: a scalar, expected rank >= 1"};
   const std::int64_t axis = c.integer("normalized_axis", -1);
   if (axis < -x.rank() || axis >= x.rank())
-    return Error{"params.normalized_axis: " + std::to_string(axis) + ", expected " + std::to_string(-x.rank()) + " to " + std::to_string(x.rank() - 1)};
+    return Error{"params.normalized_axis: " + std::to_string(axis) + ", expected " + std::to_string(-x.rank()) + " to " +
+                 std::to_string(x.rank() - 1)};
   const std::vector<std::int64_t> trailing(x.shape.begin() + first_axis(c), x.shape.end());
   for (const char* name : {"weight", "bias"}) {
     const Tensor* t = c.input(name);

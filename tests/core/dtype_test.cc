@@ -111,7 +111,8 @@ __attribute__((target("f16c"))) std::uint16_t hardware_f16(float v) {
 }
 
 TEST(DType, Float16AgreesWithTheProcessor) {
-  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this processor has no AVX2, and so perhaps no F16C";  // clang 16 knows no "f16c" here
+  if (!__builtin_cpu_supports("avx2"))
+    GTEST_SKIP() << "this processor has no AVX2, and so perhaps no F16C";  // clang 16 knows no "f16c" here
   for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += 1009) {
     const float v = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
     if (std::isnan(v)) continue;  // the processor keeps payloads, we store the canonical NaN

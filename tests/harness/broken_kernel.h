@@ -49,8 +49,8 @@ inline Probe probe_of(RowKernel kernel, std::function<void(const Case&, Outcome&
 
 // float kernels with the formula of layer_norm, and one place each where they may depart from it.
 struct Departure {
-  std::int64_t divisor_loss = 0;         // of the variance: n - divisor_loss
-  std::int64_t tail_of = 0, tail_is = 0; // columns behind a multiple of tail_of are dropped from the sums where n % tail_of == tail_is
+  std::int64_t divisor_loss = 0;          // of the variance: n - divisor_loss
+  std::int64_t tail_of = 0, tail_is = 0;  // columns behind a multiple of tail_of are dropped from the sums where n % tail_of == tail_is
   bool drop_epsilon = false, fix_epsilon = false;
   bool one_pass = false;
   bool folded_fma = false;

@@ -24,7 +24,8 @@ Explained explained(const Case& c, const Probe& probe) {
 }
 
 // Different random cases of one bug are one finding: same needs, family and match.
-Explained check(const Departure& d, DType dtype, std::vector<std::int64_t> shape, double mean, const Words& needs, const std::string& family, const std::string& text) {
+Explained check(const Departure& d, DType dtype, std::vector<std::int64_t> shape, double mean, const Words& needs,
+                const std::string& family, const std::string& text) {
   Explained last;
   for (const std::uint64_t seed : {1, 2, 3}) {
     last = explained(random_case("layer_norm", dtype, shape, mean, seed), probe_of(departing(d)));
@@ -37,18 +38,25 @@ Explained check(const Departure& d, DType dtype, std::vector<std::int64_t> shape
 
 TEST(Explain, SampleVariance) { check({.divisor_loss = 1}, DType::kF32, {3, 17}, 0, {}, "statistics", "matches the variance over n - 1"); }
 TEST(Explain, EpsilonDropped) { check({.drop_epsilon = true}, DType::kF32, {3, 17}, 0, {"epsilon"}, "epsilon", "matches epsilon dropped"); }
-TEST(Explain, EpsilonFixed) { check({.fix_epsilon = true}, DType::kF32, {3, 17}, 0, {"epsilon"}, "epsilon", "matches epsilon fixed at 1e-5"); }
-TEST(Explain, ShiftedWeight) { check({.shift_weight = true}, DType::kF32, {3, 17}, 0, {"weight"}, "parameters", "matches the next element's weight"); }
+TEST(Explain, EpsilonFixed) {
+  check({.fix_epsilon = true}, DType::kF32, {3, 17}, 0, {"epsilon"}, "epsilon", "matches epsilon fixed at 1e-5");
+}
+TEST(Explain, ShiftedWeight) {
+  check({.shift_weight = true}, DType::kF32, {3, 17}, 0, {"weight"}, "parameters", "matches the next element's weight");
+}
 TEST(Explain, DroppedBias) { check({.drop_bias = true}, DType::kF32, {3, 17}, 0, {"bias"}, "parameters", "matches the bias ignored"); }
 TEST(Explain, DroppedTail) {
-  check({.tail_of = 4, .tail_is = 1}, DType::kF32, {3, 17}, 0, {"width tail"}, "width and tails", "matches columns behind the last multiple of 4 left out of the sums");
+  check({.tail_of = 4, .tail_is = 1}, DType::kF32, {3, 17}, 0, {"width tail"}, "width and tails",
+        "matches columns behind the last multiple of 4 left out of the sums");
 }
 TEST(Explain, OnePassVariance) {
-  const Explained e = check({.one_pass = true}, DType::kF32, {3, 17}, 3000, {"mean offset"}, "cancellation", "consistent with one-pass variance");
+  const Explained e =
+      check({.one_pass = true}, DType::kF32, {3, 17}, 3000, {"mean offset"}, "cancellation", "consistent with one-pass variance");
   EXPECT_EQ(e.explanation.admitted_by.substr(0, 33), "consistent with one-pass variance");
 }
 TEST(Explain, OneFeature) {
-  const Explained e = check({.folded_fma = true}, DType::kF16, {3, 1}, 60000, {"columns", "mean offset"}, "folded affine", "consistent with folded affine");
+  const Explained e =
+      check({.folded_fma = true}, DType::kF16, {3, 1}, 60000, {"columns", "mean offset"}, "folded affine", "consistent with folded affine");
   EXPECT_NE(e.explanation.sentence.find("layer_norm of one feature in f16 returns "), std::string::npos) << e.explanation.sentence;
   EXPECT_NE(e.explanation.sentence.find(" instead of the bias 0"), std::string::npos) << e.explanation.sentence;
 }

@@ -42,7 +42,9 @@ TEST(Shrink, OnePassVariance) {
   Case c = random_case("layer_norm", DType::kF32, {5, 12}, 3000, 4);
   check(c, probe_of(departing({.one_pass = true})), 4);
 }
-TEST(Shrink, ShiftedWeight) { check(random_case("layer_norm", DType::kF32, {3, 129}, 0, 5), probe_of(departing({.shift_weight = true})), 2); }
+TEST(Shrink, ShiftedWeight) {
+  check(random_case("layer_norm", DType::kF32, {3, 129}, 0, 5), probe_of(departing({.shift_weight = true})), 2);
+}
 // One column would be another law.
 TEST(Shrink, DroppedBias) { check(random_case("layer_norm", DType::kF32, {3, 16}, 0, 6), probe_of(departing({.drop_bias = true})), 2); }
 TEST(Shrink, DroppedTailNeedsItsWidth) {
@@ -103,7 +105,8 @@ TEST(Shrink, HangGoesInSmallSteps) {
     }
     return out;
   };
-  const ShrinkResult r = shrink(random_case("layer_norm", DType::kF32, {64, 5}, 0, 11), Verdict::kTimedOut, "hang", FailureClass::kHang, probe, {});
+  const ShrinkResult r =
+      shrink(random_case("layer_norm", DType::kF32, {64, 5}, 0, 11), Verdict::kTimedOut, "hang", FailureClass::kHang, probe, {});
   EXPECT_TRUE(r.reproduced);
   EXPECT_EQ(r.shrunk.input("x")->shape, (std::vector<std::int64_t>{1, 5}));
   EXPECT_LE(cases, 60);

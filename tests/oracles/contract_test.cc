@@ -41,9 +41,15 @@ TEST(Contract, ModifiersSetTheirField) {
 
 TEST(Contract, BadModifiersNameFieldValueAndExpectation) {
   Contract c;
-  for (const auto& [field, value] : std::vector<std::pair<std::string, std::string>>{
-           {"affine", "sideways"}, {"rsqrt_ulps", "-1"}, {"rsqrt_ulps", "4x"}, {"moments", ""}, {"moments", "welford_tree(0)"},
-           {"moments", "guess"}, {"accumulate", "f8"}, {"ftz", "maybe"}, {"no_such_field", "1"}}) {
+  for (const auto& [field, value] : std::vector<std::pair<std::string, std::string>>{{"affine", "sideways"},
+                                                                                     {"rsqrt_ulps", "-1"},
+                                                                                     {"rsqrt_ulps", "4x"},
+                                                                                     {"moments", ""},
+                                                                                     {"moments", "welford_tree(0)"},
+                                                                                     {"moments", "guess"},
+                                                                                     {"accumulate", "f8"},
+                                                                                     {"ftz", "maybe"},
+                                                                                     {"no_such_field", "1"}}) {
     const auto status = apply_modifier(c, field, value);
     ASSERT_FALSE(status) << field;
     EXPECT_NE(status.error().find(field), std::string::npos);

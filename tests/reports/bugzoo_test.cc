@@ -1,13 +1,12 @@
 #include "reports/bugzoo.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
-
-#include <fmt/format.h>
 
 #include "core/case_io.h"
 #include "core/json_document.h"
@@ -30,7 +29,9 @@ std::set<std::string> names_in(const std::string& directory) {
   for (const auto& entry : fs::directory_iterator(directory)) names.insert(entry.path().filename().string());
   return names;
 }
-void expect_contains(const std::string& text, const std::string& part) { EXPECT_NE(text.find(part), std::string::npos) << "no '" << part << "' in:\n" << text; }
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "no '" << part << "' in:\n" << text;
+}
 
 Finding finding_of(const Case& c, const Probe& probe, const std::string& target) {
   ShrinkResult r = shrunk(c, probe);
@@ -70,7 +71,8 @@ std::string targets_folder(const TemporaryDirectory& place) {
   std::ofstream(place.file("targets/framework/repro.py.in")) << "@TITLE@\n@ENVIRONMENT@@COMMON@# @OP@\n";
   std::ofstream(place.file("targets/framework/unavailable.txt")) << "a test\n";
   std::ofstream(place.file("targets/framework/manifest.toml"))
-      << "[target]\nname = \"framework\"\nkind = \"native\"\ndescription = \"d\"\nsource = \"s\"\n[[variant]]\nname = \"wide\"\nenv = { ISA = \"WIDE\" }\nrequires = \"avx2\"\n"
+      << "[target]\nname = \"framework\"\nkind = \"native\"\ndescription = \"d\"\nsource = \"s\"\n[[variant]]\nname = \"wide\"\nenv = { "
+         "ISA = \"WIDE\" }\nrequires = \"avx2\"\n"
          "[[op]]\nname = \"layer_norm\"\ndtypes = [\"f16\", \"f32\"]\ncontract = \"two_pass\"\nsemantics = \"s\"\nsource = \"s\"\n";
   return place.file("targets");
 }
@@ -90,10 +92,12 @@ TEST(BugZoo, EntryIsComplete) {
   EXPECT_EQ(stored->provenance, f.shrunk.provenance);
 
   const std::string readme = text_of(entry + "README.md");
-  for (const char* heading : {"## Bug family", "## Bad pattern", "## Trusted contract", "## Theorem", "## Got, exact, allowed", "## Versions", "## First seen", "## Reproduce"})
+  for (const char* heading : {"## Bug family", "## Bad pattern", "## Trusted contract", "## Theorem", "## Got, exact, allowed",
+                              "## Versions", "## First seen", "## Reproduce"})
     expect_contains(readme, heading);
-  for (const char* part : {"one_feature_layernorm_scalar_contract", "What it proves:", "What it does not prove:", "two_pass", "| y[0] (!) |", "framework 1.2.3", "default, avx2",
-                           "Seed 7, index 11, regime one_feature, seen 3 times", "--targets framework:wide", "folded affine"})
+  for (const char* part : {"one_feature_layernorm_scalar_contract", "What it proves:", "What it does not prove:", "two_pass",
+                           "| y[0] (!) |", "framework 1.2.3", "default, avx2", "Seed 7, index 11, regime one_feature, seen 3 times",
+                           "--targets framework:wide", "folded affine"})
     expect_contains(readme, part);
 
   const std::string lean = text_of(entry + "contract.lean");
@@ -103,7 +107,9 @@ TEST(BugZoo, EntryIsComplete) {
 
   const std::string status = text_of(entry + "status.json");
   ASSERT_TRUE(JsonDocument::parse(status, "status.json")) << status;
-  for (const char* part : {"\"status\": \"new\"", "\"law\": \"ln.one_feature_forward\"", "\"class\": \"wrong\"", "\"isa\": \"avx2\"", "[\"columns\", \"mean offset\"]"}) expect_contains(status, part);
+  for (const char* part : {"\"status\": \"new\"", "\"law\": \"ln.one_feature_forward\"", "\"class\": \"wrong\"", "\"isa\": \"avx2\"",
+                           "[\"columns\", \"mean offset\"]"})
+    expect_contains(status, part);
 }
 
 TEST(BugZoo, ProgramsCarryTheCase) {

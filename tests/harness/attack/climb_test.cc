@@ -67,8 +67,8 @@ TEST(AttackScore, ScaledBoundScalesTheRatio) {
 
 TEST(Climb, ResultIsReproducible) {
   const Contract contract = contract_of("standard", DType::kF32);
-  const ClimbResult a = climb(Stream(7), Arena::kPlain, "layer_norm", DType::kF32, contract, 1);
-  const ClimbResult b = climb(Stream(7), Arena::kPlain, "layer_norm", DType::kF32, contract, 1);
+  const ClimbSetting setting{Arena::kPlain, "layer_norm", DType::kF32, contract};
+  const ClimbResult a = climb(Stream(7), setting), b = climb(Stream(7), setting);
   EXPECT_EQ(digest(a.row.to_case()), digest(b.row.to_case()));
   EXPECT_EQ(a.score.ratio, b.score.ratio);
   EXPECT_EQ(attack_score(a.row, a.kernel, contract, 1).ratio, a.score.ratio);

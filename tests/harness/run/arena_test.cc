@@ -31,8 +31,8 @@ struct Placed {
     const Tensor& x = *c.input("x");
     for (const std::int64_t at : x.element_offsets()) store_bits(x.dtype, y() + (at - x.offset) * format_of(x.dtype).bytes, 1);
   }
-  Outcome take(nf_status status = NF_OK) {
-    protocol::publish(segment.descriptor(0).status, static_cast<std::uint32_t>(status));
+  Outcome take(std::uint32_t status = NF_OK) {
+    protocol::publish(segment.descriptor(0).status, status);
     return arena.take(0);
   }
 };
@@ -162,7 +162,7 @@ TEST(Arena, NothingIsReportedUnwrittenWhereTheCallWasDeclined) {
 
 TEST(Arena, AStatusThatIsNoneIsARejection) {
   Placed p(small_case(3, 4));
-  const Outcome o = p.take(static_cast<nf_status>(7));
+  const Outcome o = p.take(7);
   EXPECT_EQ(o.kind, OutcomeKind::kRejected);
   EXPECT_EQ(o.message, "run() returned 7, which is no nf_status");
 }
