@@ -162,7 +162,7 @@ Action declare(OptionSet& options) {
 
 extern const Command kGrade = {
     "grade",
-    "Find the strictest contract that each target keeps, and the laws that hold",
+    "Find the strictest contract each target keeps, and the laws that hold",
     "  normfuzz grade --targets cpu,torch:*\n"
     "  normfuzz grade --target ./my_kernels.so --ops rms_norm --dtypes f32,bf16 --cases 2000\n"
     "The ladder, strictest first: faithful (below 1 ulp of the output type), f64_accumulate, robust (no spurious\n"

@@ -105,7 +105,7 @@ Action declare(OptionSet& options) {
 
 extern const Command kSelfcheck = {
     "selfcheck",
-    "Attack our own bounds by hill climbing over the kernels a contract allows",
+    "Attack our own bounds: hill climbing over the kernels a contract allows",
     "  normfuzz selfcheck --time 10m\n"
     "  normfuzz selfcheck --climbs 20 --seed 3 --ops layer_norm --dtypes f32 --contracts two_pass",
     declare,

@@ -53,10 +53,12 @@ TargetListing listing_of(const Target& target) {
 }
 
 void print_text(const std::vector<TargetListing>& listings) {
-  std::vector<std::vector<std::string>> rows = {{"target", "version", "dtypes", "contract", "ops"}};
+  std::vector<std::vector<std::string>> rows = {{"target", "version", "dtypes", "contract"}};
   for (const TargetListing& l : listings)
-    if (l.available) rows.push_back({l.name, l.version, joined(l.dtypes, " "), l.contract, joined(l.ops)});
+    if (l.available) rows.push_back({l.name, l.version, joined(l.dtypes, " "), l.contract.substr(0, l.contract.find(';'))});
   fmt::print("{}", table(rows));
+  for (const TargetListing& l : listings)
+    if (l.available) fmt::print("ops of {}: {}\n", l.name, wrapped(joined(l.ops), 9 + l.name.size()));
   for (const TargetListing& l : listings)
     if (!l.variants.empty()) fmt::print("variants of {}: {}\n", l.name, wrapped(joined(l.variants), 14 + l.name.size()));
   for (const TargetListing& l : listings)
