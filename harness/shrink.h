@@ -15,7 +15,7 @@ using Probe = std::function<std::vector<Examination>(std::span<const Case>)>;
 
 struct ShrinkOptions {
   int max_probes = 4000;    // cases run
-  double max_seconds = 30;  // a limit for hangs; results do not depend on it in ordinary cases
+  double max_seconds = 120;  // a limit for hangs; results do not depend on it in ordinary cases, which take seconds
 };
 
 struct ShrinkResult {

@@ -153,7 +153,7 @@ MomentsRadius mean_square_radius(const RowStatistics& row, const Contract& c, co
   e = e + u * (m + e) + p.eta;
   e = e + Up(static_cast<double>(row.n - 1)) * u * (m + e) + p.eta_sum;
   r.variance = divided_by_count(m, e, row.n, p);
-  if (!c.robust_range && !(m * n * (Up(1) + n * u) < Up(p.max))) r.limit = Limit::kOverflow;
+  if (!c.robust_range && !((m + r.variance) * n * (Up(1) + n * u) < Up(p.max))) r.limit = Limit::kOverflow;
   return r;
 }
 
@@ -167,6 +167,9 @@ ScaleRadius scale_radius(double statistic_lower, Up statistic, const MomentsRadi
     if (s.limit == Limit::kNone) s.limit = Limit::kPrecision;
     return s;
   }
+  // The sum with epsilon leaves the range too: an epsilon of 65,440 in a float16 accumulation.
+  if (s.limit == Limit::kNone && !c.robust_range && !((statistic + r.variance + epsilon) * (Up(1) + Up(2) * p.u) < Up(p.max)))
+    s.limit = Limit::kOverflow;
   s.exact = Up(1) / Up(std::sqrt(w_lower) * (1 - 0x1p-51));
   // Relative perturbations of w: down by delta_low (a computed sum of squares is >= 0), up by delta_high. In a 16-bit accumulation
   // epsilon itself is rounded ('The ladder in fields').

@@ -75,6 +75,9 @@ Ball BallArithmetic::element(const MapRow& row, const Magnitudes& of, const Inte
     if (contract_.folded_affine) largest = max(largest, (of.x + row.mean + row.mean_radius) * r * max(of.g, Up(1)));
     if (!(largest * (Up(1) + Up(8) * profile_.u) < Up(profile_.max))) ball.limit = Limit::kOverflow;
   }
+  // Where the products before the bias, or the result itself, leave the range, no scaling helps: not even `robust` forbids that.
+  if (ball.limit == Limit::kNone && !((ball.magnitude_before_cast + of.b) * (Up(1) + Up(8) * profile_.u) < Up(profile_.max)))
+    ball.limit = Limit::kOverflow;
   if (ball.limit == Limit::kNone && !(radius.value() < kInfinity)) ball.limit = Limit::kPrecision;
   ball.radius = ball.limit == Limit::kNone ? radius.value() : kInfinity;
   return ball;
