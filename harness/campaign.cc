@@ -57,7 +57,7 @@ struct Batch {
 
 class BlockRunner {
  public:
-  BlockRunner(const CampaignOptions& options, WorkerLimits limits) : options_(options) {
+  BlockRunner(const CampaignOptions& options, const WorkerLimits& limits) : options_(options) {
     for (const TargetChoice& t : options.targets) workers_.push_back(Worker::create(t, limits));
   }
 
