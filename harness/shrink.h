@@ -14,7 +14,7 @@ namespace normfuzz {
 using Probe = std::function<std::vector<Examination>(std::span<const Case>)>;
 
 struct ShrinkOptions {
-  int max_probes = 4000;    // cases run
+  int max_probes = 4000;     // cases run
   double max_seconds = 120;  // a limit for hangs; results do not depend on it in ordinary cases, which take seconds
 };
 
