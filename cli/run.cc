@@ -173,7 +173,7 @@ Result<ExitStatus> run(const Options& o) {
   options->progress = [&](const Progress& p) { bar.show(p); };
   const auto outcome = fuzz(*store, *options);
   if (!outcome) return Error{outcome.error()};
-  if (outcome->failed.size() && !o.targets.empty()) return Error{"target " + outcome->failed[0].first + ": " + outcome->failed[0].second};
+  if (!outcome->failed.empty() && !o.targets.empty()) return Error{"target " + outcome->failed[0].first + ": " + outcome->failed[0].second};
   const auto written = [&](const Finding& f) { return write_entry(f, o.out + "/bugzoo"); };
   if (const auto status = conclude(*store, *options, *outcome, written); !status) return Error{status.error()};
   bar.clear();
