@@ -42,6 +42,12 @@ std::string shape_text(const Case& c) {
   return text;
 }
 
+std::string number_text(double v, DType d) {
+  if (std::isnan(v)) return "NaN";
+  const int digits = d == DType::kF64 ? 17 : d == DType::kF32 ? 9 : 6;  // enough to tell neighbours apart
+  return fmt::format("{:.{}g}", v + 0.0, digits);                       // a zero's sign decides nothing here
+}
+
 std::string what_happened(const Judgement& j, DType d) {
   if (j.verdict == Verdict::kCrashed) return fmt::format("crashes ({})", j.detail);
   if (j.verdict == Verdict::kTimedOut) return "does not return";
@@ -49,10 +55,9 @@ std::string what_happened(const Judgement& j, DType d) {
   if (j.law == "bit.determinism" || j.law == "bit.containment") return fmt::format("breaks {}: {}", j.law, j.detail);
   if (j.evidence.empty()) return j.detail.empty() ? "returns a wrong result" : j.detail;
   const ElementEvidence& e = j.evidence[0];
-  const int digits = d == DType::kF64 ? 17 : d == DType::kF32 ? 9 : 6;  // enough to tell neighbours apart
-  const double exact = e.exact + 0.0;                                   // an exact zero has no sign
-  if (j.law == "ln.one_feature_forward") return fmt::format("returns {:.{}g} instead of the bias {:.{}g}", e.got, digits, exact, digits);
-  const std::string values = fmt::format("returns {:.{}g} where the exact value is {:.{}g}", e.got, digits, exact, digits);
+  const std::string got = number_text(e.got, d), exact = number_text(e.exact, d);
+  if (j.law == "ln.one_feature_forward") return fmt::format("returns {} instead of the bias {}", got, exact);
+  const std::string values = fmt::format("returns {} where the exact value is {}", got, exact);
   if (j.verdict == Verdict::kRangeLimit)
     return values + ": a statistic leaves the range of the accumulation type, which the contract allows";
   return values + fmt::format(" and the contract allows an error of {:.3g}", e.allowed);

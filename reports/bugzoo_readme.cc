@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <map>
 
 #include "core/hex_float.h"
 #include "core/json_document.h"
@@ -53,6 +56,42 @@ std::string reproduction_text(const Entry& e) {
   return out + fmt::format("    ./normfuzz repro case.json --target {}\n", e.label);
 }
 
+// What the names of needs mean, one line each.
+std::string meanings(const std::vector<std::string>& needs) {
+  static const std::map<std::string_view, std::string_view> kMeanings = {
+      {"alignment", "a base address off a 64-byte boundary"},
+      {"bias", "a bias that is not zero"},
+      {"columns", "this number of columns; wider rows of the same values do not show it"},
+      {"constant row", "equal elements in the whole row"},
+      {"dtype", "this data type; the same values in the next wider one do not show it"},
+      {"epsilon", "this epsilon; 1e-5, or one too small to matter, does not show it"},
+      {"mean offset", "a mean that is large beside the spread; the centred row does not show it"},
+      {"mixed dtypes", "a parameter of another data type than x"},
+      {"offset", "elements that do not start at the beginning of their buffer"},
+      {"rows", "more than one row"},
+      {"scale", "magnitudes near an end of the range; the same row scaled toward 1 does not show it"},
+      {"special values", "a NaN or an infinity"},
+      {"strides", "elements that do not lie densely"},
+      {"weight", "a weight that is not one"},
+      {"weight offset", "a weight_offset of 1"},
+      {"width tail", "columns behind the last multiple of 4, 8 or 16; multiples of them do not show it"},
+      {"zero row", "a row of zeros"},
+  };
+  std::string out;
+  for (const std::string& need : needs)
+    if (const auto it = kMeanings.find(need); it != kMeanings.end()) out += fmt::format("\n- {}: {}", it->first, it->second);
+  return out + "\n\n";
+}
+
+// The instruction set that the framework said it ran, as a flag of /proc/cpuinfo; where the manifest requires none.
+std::string observed_isa(const Entry& e) {
+  if (!e.requires_cpu.empty() || e.finding.verdict == Verdict::kRangeLimit) return e.requires_cpu;
+  std::string version = e.finding.version;
+  std::transform(version.begin(), version.end(), version.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (version.find("avx512") != std::string::npos) return "avx512dq";
+  return version.find("avx2") != std::string::npos ? "avx2" : "";
+}
+
 std::string json_list(const std::vector<std::string>& words) {
   std::string out = "[";
   for (const std::string& w : words) {
@@ -72,7 +111,7 @@ std::string json_text(std::string_view s) {
 std::string number_text(double v) {
   if (std::isnan(v)) return "NaN";
   if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
-  return fmt::format("{:.9g} ({})", v, hex_from_value(v));
+  return fmt::format("{:.9g} ({})", v + 0.0, hex_from_value(v + 0.0));
 }
 
 Law law_of(const Finding& f) {
@@ -121,7 +160,7 @@ std::string readme_text(const Entry& e) {
   if (f.needs.empty())
     out += "Shows on ordinary data: no feature of the case was found to be necessary.\n";
   else
-    out += fmt::format("Needs {}: with any of them taken away the failure is gone.\n", fmt::join(f.needs, ", "));
+    out += fmt::format("Needs {}: with any of them taken away the failure is gone.\n{}", fmt::join(f.needs, ", "), meanings(f.needs));
   if (!f.admitted_by.empty()) out += fmt::format("The output is {}.\n", f.admitted_by);
   out += fmt::format("\n## Trusted contract\n\n{}: accumulation in {}, {} affine map.\n\n", e.contract.name, name_of(e.contract.accumulate),
                      e.contract.folded_affine ? "centred or folded" : "centred");
@@ -145,7 +184,8 @@ std::string status_text(const Entry& e) {
                      json_text(f.target), json_text(f.op), name_of(f.dtype), json_text(f.law), name_of(f.failure), json_list(f.needs));
   out += fmt::format(" \"versions\": {},\n \"variants\": {},\n",
                      json_list(f.version.empty() ? std::vector<std::string>{} : std::vector<std::string>{f.version}), json_list(variants));
-  out += fmt::format(" \"requires\": {{\"isa\": {}, \"version\": null}}\n", e.requires_cpu.empty() ? "null" : json_text(e.requires_cpu));
+  const std::string isa = observed_isa(e);
+  out += fmt::format(" \"requires\": {{\"isa\": {}, \"version\": null}}\n", isa.empty() ? "null" : json_text(isa));
   return out + "}\n";
 }
 

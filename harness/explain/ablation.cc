@@ -204,7 +204,8 @@ class Questions {
     for (std::size_t at = 0; at < cases.size();) {
       const std::size_t count = costly ? 1 : cases.size() - at;
       for (const Examination& e : probe_(std::span(cases).subspan(at, count))) {
-        if (e.judgement.verdict == shrunk_.verdict && e.judgement.law == shrunk_.law) return false;
+        if (e.judgement.verdict == shrunk_.verdict && e.judgement.law == shrunk_.law && finite(e.judgement) == finite(shrunk_))
+          return false;
         answered |= e.judgement.verdict != Verdict::kUnsupported && e.judgement.verdict != Verdict::kRejected;
       }
       at += count;
@@ -213,6 +214,9 @@ class Questions {
   }
 
  private:
+  // A NaN or an infinity is one kind of failure, a wrong number another.
+  static bool finite(const Judgement& j) { return j.failure != FailureClass::kNan && j.failure != FailureClass::kInf; }
+
   const Judgement& shrunk_;
   const Probe& probe_;
 };
