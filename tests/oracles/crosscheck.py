@@ -259,7 +259,7 @@ def lines_of(command):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--normfuzz", required=True)
-    parser.add_argument("--count", type=int, default=400)
+    parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--max-elements", type=int, default=600)
     parser.add_argument("--corrupt", action="store_true")

@@ -1,0 +1,80 @@
+#include "cli/law_runs.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "oracles/ops/op.h"
+#include "tests/oracles/make_case.h"
+
+namespace normfuzz {
+namespace {
+
+Outcome answered(const Tensor& y) {
+  Outcome o;
+  o.kind = OutcomeKind::kOk;
+  o.outputs.emplace_back("y", y);
+  return o;
+}
+
+const LawRun& run_of(const std::vector<LawRun>& runs, const std::string& law) {
+  for (const LawRun& r : runs)
+    if (r.law == law) return r;
+  ADD_FAILURE() << law;
+  return runs.front();
+}
+
+class LawRuns : public ::testing::Test {
+ protected:
+  LawCounts note(const LawRun& run, const Tensor& base, const Tensor& related) {
+    GradeNotes notes;
+    note_law_run(run, answered(base), answered(related), find_op(case_.op)->rows(case_), notes);
+    return notes.laws[run.law];
+  }
+  const Case case_ = testing::case_of("layer_norm", DType::kF32, 3, {1, 2, 3, 4, 5, 6}, testing::kEpsilon);
+  const std::vector<LawRun> runs_ = law_runs(case_);
+};
+
+// The related cases hold the same elements, in another batch, layout or alignment, and are cases that may be run.
+TEST_F(LawRuns, RelatedCasesAreTheSameRows) {
+  ASSERT_EQ(runs_.size(), 3U);
+  for (const LawRun& r : runs_) EXPECT_TRUE(validate(r.related)) << r.law;
+  const Tensor& x = *case_.input("x");
+  const Tensor& alone = *run_of(runs_, "batch_invariance").related.input("x");
+  EXPECT_EQ(alone.values(), (std::vector<double>{5, 6}));
+  const Tensor& spaced = *run_of(runs_, "layout").related.input("x");
+  EXPECT_EQ(spaced.values(), x.values());
+  EXPECT_EQ(spaced.strides, (std::vector<std::int64_t>{4, 2}));
+  const Tensor& shifted = *run_of(runs_, "alignment").related.input("x");
+  EXPECT_EQ(shifted.values(), x.values());
+  EXPECT_EQ(shifted.misalign, 4);
+  Case strided = case_;
+  strided.input("x")->strides = {8, 3};
+  EXPECT_TRUE(run_of(law_runs(strided), "layout").related.input("x")->dense());
+  EXPECT_EQ(law_runs(testing::case_of("rms_norm", DType::kF16, 1, {1, 2}, 0)).size(), 2U);  // one row: no batch to vary
+}
+
+TEST_F(LawRuns, OneBitIsABrokenRow) {
+  const Tensor y = testing::tensor(DType::kF32, {3, 2}, {1, 2, 3, 4, 5, std::numeric_limits<double>::quiet_NaN()});
+  const LawRun &batch = run_of(runs_, "batch_invariance"), &layout = run_of(runs_, "layout");
+  Tensor last = testing::tensor(DType::kF32, {1, 2}, {5, std::numeric_limits<double>::quiet_NaN()});
+  EXPECT_EQ(note(batch, y, last).held, 1);
+  last.set_bits(0, last.bits(0) ^ 1);
+  EXPECT_EQ(note(batch, y, last).broken, 1);
+  EXPECT_EQ(note(layout, y, y).held, 3);
+  Tensor wrong = y;
+  wrong.set_bits(3, wrong.bits(3) ^ 1);
+  EXPECT_EQ(note(layout, y, wrong).held, 2);
+  EXPECT_EQ(note(layout, y, wrong).broken, 1);
+}
+
+TEST_F(LawRuns, WhatDidNotRunCountsNothing) {
+  GradeNotes notes;
+  Outcome refused;
+  refused.kind = OutcomeKind::kRejected;
+  note_law_run(runs_.front(), answered(*case_.input("x")), refused, find_op(case_.op)->rows(case_), notes);
+  EXPECT_TRUE(notes.laws.empty());
+}
+
+}  // namespace
+}  // namespace normfuzz
