@@ -68,15 +68,32 @@ bool about_numbers(const Judgement& j) {
   return j.verdict == Verdict::kContract || (j.verdict == Verdict::kTheorem && j.law.substr(0, 4) != "bit.");
 }
 
-// A formula that matches the output of the shrunk case, and that of its relatives as far as they fail too: simple numbers match by luck.
+// Cases beside the shrunk one: simple numbers match many wrong formulas by luck.
+std::vector<Case> relatives_of(const Case& c) {
+  std::vector<Case> out;
+  const auto scaled = [&](double factor) { return with_input(c, "x", mapped(*c.input("x"), [&](double v) { return v * factor; })); };
+  for (const double factor : {1.25, 1.375, 1.625, 1.75}) out.push_back(scaled(factor));
+  // Wrong uses of a small epsilon agree to 16 bits; those of a large one do not, nor do those beside values of its own size.
+  for (const double epsilon : {0x1p-6, 1.0}) out.push_back(with_epsilon(scaled(1.25), epsilon));
+  double largest = 0;
+  for (const double v : c.input("x")->values()) largest = std::max(largest, std::fabs(v));
+  constexpr double kRootOfEpsilon = 0x1p-8;  // near the root of 1e-5
+  if (largest > 0 && std::isfinite(largest)) out.push_back(scaled(1.25 * kRootOfEpsilon / std::exp2(std::ilogb(largest))));
+  Case parameters = scaled(1.25);  // weights and biases that differ from element to element
+  for (const char* name : {"weight", "bias"})
+    if (const Tensor* t = c.input(name)) {
+      double step = 0.5;
+      parameters.set_input(name, mapped(*t, [&](double v) { return v + (step += 0.25); }));
+    }
+  if (c.input("weight") || c.input("bias")) out.push_back(std::move(parameters));
+  return out;
+}
+
+// A formula that matches the output of the shrunk case, and that of its relatives as far as they fail too.
 std::optional<Suspect> matching_formula(const ShrinkResult& shrunk, const Contract& contract, const Probe& probe) {
   std::vector<Suspect> found = matching_formulas(shrunk.shrunk, shrunk.examination.outcome, contract);
   if (found.empty()) return std::nullopt;
-  std::vector<Case> relatives;
-  for (const double factor : {1.25, 1.375, 1.625, 1.75})
-    relatives.push_back(with_input(shrunk.shrunk, "x", mapped(*shrunk.shrunk.input("x"), [&](double v) { return v * factor; })));
-  // Wrong uses of a small epsilon agree to 16 bits; those of a large one do not.
-  for (const double epsilon : {0x1p-6, 1.0}) relatives.push_back(with_epsilon(relatives[0], epsilon));
+  const std::vector<Case> relatives = relatives_of(shrunk.shrunk);
   const std::vector<Examination> results = probe(relatives);
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!is_violation(results[i].judgement.verdict)) continue;

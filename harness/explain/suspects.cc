@@ -235,6 +235,12 @@ struct Weaker {
   std::function<bool(Contract&, const Case&)> weaken;  // false: does not apply, or the contract allows it already
 };
 
+// An estimate of `bits` bits, in ulps of the accumulation type.
+bool root_of_bits(Contract& k, int bits) {
+  const double ulps = std::exp2(format_of(k.accumulate).precision - bits);
+  return std::exchange(k.rsqrt_ulps, std::max(ulps, k.rsqrt_ulps)) < ulps;
+}
+
 const std::vector<Weaker>& weaker_contracts() {
   constexpr unsigned kOnePass = kOnePassClamped | kOnePassUnclamped;
   const auto centred = [](const Case& c) { return c.op != "rms_norm"; };
@@ -251,12 +257,12 @@ const std::vector<Weaker>& weaker_contracts() {
   static const std::vector<Weaker> kWeaker = {
       {"folded affine", "folded affine", fold},
       {"one-pass variance", "cancellation", one_pass},
-      {"flush to zero", "subnormals",
-       [](Contract& k, const Case&) { return std::exchange(k.flush_to_zero, true) + std::exchange(k.denormals_are_zero, true) < 2; }},
       {"a rounding to the output type before the weight", "rounding",
        [](Contract& k, const Case& c) { return c.op == "rms_norm" && !std::exchange(k.cast_before_weight, true); }},
-      // 2^(24-12) units: what an estimate of 12 bits leaves of a float's 24.
-      {"a 12-bit reciprocal root", "rsqrt", [](Contract& k, const Case&) { return std::exchange(k.rsqrt_ulps, 4096) < 4096; }},
+      {"a 20-bit reciprocal root", "rsqrt", [](Contract& k, const Case&) { return root_of_bits(k, 20); }},
+      {"a 12-bit reciprocal root", "rsqrt", [](Contract& k, const Case&) { return root_of_bits(k, 12); }},
+      {"flush to zero", "subnormals",
+       [](Contract& k, const Case&) { return std::exchange(k.flush_to_zero, true) + std::exchange(k.denormals_are_zero, true) < 2; }},
       {"folded affine and one-pass variance", "cancellation", [=](Contract& k, const Case& c) { return fold(k, c) && one_pass(k, c); }},
       {"accumulation in the storage type", "low-precision accumulation",
        [](Contract& k, const Case& c) { return std::exchange(k.accumulate, c.dtype()) != c.dtype(); }},

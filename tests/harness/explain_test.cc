@@ -44,6 +44,10 @@ TEST(Explain, EpsilonFixed) {
 TEST(Explain, ShiftedWeight) {
   check({.shift_weight = true}, DType::kF32, {3, 17}, 0, {"weight"}, "parameters", "matches the next element's weight");
 }
+TEST(Explain, SixteenBitsTellFormulasApart) {
+  check({.shift_weight = true}, DType::kBF16, {3, 17}, 0, {"weight"}, "parameters", "matches the next element's weight");
+  check({.fix_epsilon = true}, DType::kF16, {3, 17}, 0, {"epsilon"}, "epsilon", "matches epsilon fixed at 1e-5");
+}
 TEST(Explain, DroppedBias) { check({.drop_bias = true}, DType::kF32, {3, 17}, 0, {"bias"}, "parameters", "matches the bias ignored"); }
 TEST(Explain, DroppedTail) {
   check({.tail_of = 4, .tail_is = 1}, DType::kF32, {3, 17}, 0, {"width tail"}, "width and tails",
