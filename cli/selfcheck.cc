@@ -48,7 +48,7 @@ Result<SelfcheckOptions> options_of(const Options& o) {
 }
 
 void print_text(const std::vector<SelfcheckRow>& rows) {
-  std::vector<std::vector<std::string>> lines = {{"op", "dtype", "contract", "error/bound", "tightness", "kernels run", "bounded"}};
+  std::vector<std::vector<std::string>> lines = {{"op", "dtype", "contract", "ratio", "tight", "kernels", "bounded"}};
   for (const SelfcheckRow& r : rows) {
     const double finite = r.elements > 0 ? 100 * static_cast<double>(r.finite) / static_cast<double>(r.elements) : 0;
     lines.push_back({r.op, std::string(name_of(r.dtype)), r.contract, fmt::format("{:.4f}", r.worst_ratio),
@@ -78,8 +78,9 @@ Result<ExitStatus> run(const Options& o) {
   else
     print_text(rows);
   if (!o.json)
-    fmt::print("worst: {:.6f} of the bound ({} {} {}; {}), {:.0f} s, seed {}\n", worst->worst_ratio, worst->op, name_of(worst->dtype),
-               worst->contract, worst->kernel, seconds, o.seed);
+    fmt::print("{}\n", wrapped(fmt::format("worst: {:.6f} of the bound ({} {} {}; {}), {:.0f} s, seed {}", worst->worst_ratio, worst->op,
+                                           name_of(worst->dtype), worst->contract, worst->kernel, seconds, o.seed),
+                               0));
   if (!o.out.empty())
     if (const Status saved = save_case(worst->worst_case, o.out); !saved) return Error{saved.error()};
   if (worst->worst_ratio > 1) return ExitStatus::kDivergence;
