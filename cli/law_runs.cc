@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "oracles/ops/geometry.h"
 #include "oracles/ops/op.h"
-#include "oracles/ops/rowwise.h"
 
 namespace normfuzz {
 namespace {
@@ -54,7 +54,7 @@ std::vector<LawRun> law_runs(const Case& c) {
   std::vector<LawRun> runs;
   if (rows.rows() > 1) {
     const std::int64_t last = rows.rows() - 1;
-    runs.push_back({"batch_invariance", with_x(c, row_alone(x, rowwise::first_axis(c), rows, last)), last});
+    runs.push_back({"batch_invariance", with_x(c, row_alone(x, geometry::first_normalized_axis(c), rows, last)), last});
   }
   runs.push_back({"layout", with_x(c, x.dense() ? spaced(x) : dense_copy(x)), 0});
   runs.push_back({"alignment", with_x(c, shifted(x)), 0});

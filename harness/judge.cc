@@ -1,6 +1,7 @@
 #include "harness/judge.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -42,15 +43,10 @@ void keep_evidence(Judgement& j, const ElementEvidence& e) {
   if (j.evidence.size() > kMaxEvidence) j.evidence.pop_back();
 }
 
-ElementEvidence evidence_of(std::int64_t index, double got, const ElementBound& b, ElementVerdict verdict, DType storage) {
+ElementEvidence evidence_of(const std::string& output, std::int64_t index, double got, const ElementBound& b, ElementVerdict verdict,
+                            DType storage) {
   const double exact = b.expect == Expectation::kNan ? std::numeric_limits<double>::quiet_NaN() : b.head;
-  return {"y", index, got, exact, b.allowed, error_in_ulps(got, b, storage), verdict};
-}
-
-const Tensor* output_named(const Outcome& outcome, std::string_view name) {
-  for (const auto& [n, t] : outcome.outputs)
-    if (n == name) return &t;
-  return nullptr;
+  return {output, index, got, exact, b.allowed, error_in_ulps(got, b, storage), verdict};
 }
 
 Judgement not_run(const Outcome& o) {
@@ -89,6 +85,17 @@ bool one_feature_law_applies(const Contract& c, double epsilon, double weight) {
   return r * std::max(1.0, std::fabs(weight)) < format_of(c.accumulate).max_finite;
 }
 
+// dx = r (g - g - 0 c): also g = dy weight must be finite, and neither xhat nor dx folded.
+bool gradient_law_applies(const Contract& c, const CaseRows& rows, std::int64_t first, std::int64_t end) {
+  if (c.folded_xhat || c.folded_backward) return false;
+  for (std::int64_t r = first; r < end; ++r) {
+    const RowInputs in = rows.row(r);
+    if (rows.finite(r) && !(std::fabs(in.other[0]) * std::max(1.0, std::fabs(in.weight[0])) * 1.125 < format_of(c.accumulate).max_finite))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string_view name_of(Verdict v) {
@@ -105,37 +112,84 @@ std::string_view name_of(FailureClass c) {
 CaseJudge::CaseJudge(const Case& c) : case_(c), rows_(CaseRows::borrowing(c)) {}
 CaseJudge::~CaseJudge() = default;
 
-const std::vector<ElementBound>& CaseJudge::bounds(std::int64_t row, const Contract& contract) {
-  auto [it, fresh] = bounds_.try_emplace({fingerprint(contract), row});
-  if (fresh) it->second = row_bounds(rows_, row, contract, kFirstBits);
+const std::vector<ElementBound>& CaseJudge::bounds(std::int64_t slice, const Contract& contract) {
+  auto [it, fresh] = bounds_.try_emplace({fingerprint(contract), slice});
+  if (fresh) it->second = slice_bounds(rows_, slice, contract, kFirstBits);
   return it->second;
 }
 
-bool CaseJudge::one_feature(std::int64_t row, double got, const Contract& contract, Judgement& out) {
-  if (case_.op != "layer_norm" || rows_.cols() != 1 || !rows_.finite(row) || !rows_.parameters_finite()) return false;
-  const RowInputs in = rows_.row(row);
-  if (!one_feature_law_applies(contract, in.epsilon, in.weight[0])) return false;
-  const DType storage = rows_.storage();
-  double bias = value_from_bits(storage, bits_from_value(storage, in.bias[0]));
-  if (std::isinf(bias)) return false;  // a bias of a wider type beyond the output's range: the cast decides
-  const bool flushed =
-      (contract.flush_to_zero || contract.denormals_are_zero) && std::fabs(bias) < format_of(storage).smallest_normal && got == 0;
-  if (got == bias || flushed) return true;
-  ++out.violations;
-  keep_evidence(
-      out, {"y", rows_.view().index(row, 0), got, bias, 0,
-            std::fabs(got - bias) / (2 * format_of(storage).unit_roundoff * std::max(std::fabs(bias), format_of(storage).smallest_normal)),
-            ElementVerdict::kViolation});
-  raise_to(out, Verdict::kTheorem, "ln.one_feature_forward", class_of(got));
+// Every output of the op is there, with its number of elements.
+bool CaseJudge::complete(const Outcome& outcome) const {
+  if (outcome.kind != OutcomeKind::kOk || outcome.outputs.size() < rows_.outputs().size()) return false;
+  const auto layouts = rows_.info().output_layouts(case_);
+  for (std::size_t k = 0; k < layouts.size(); ++k)
+    if (outcome.outputs[k].first != layouts[k].first || outcome.outputs[k].second.size() != layouts[k].second.size()) return false;
   return true;
 }
 
-void CaseJudge::judge_row(std::int64_t row, const double* y, const Contract& contract, bool audit, Judgement& out) {
-  const DType storage = rows_.storage();
-  if (one_feature(row, y[0], contract, out)) return;
+// layer_norm over one feature: y is the bias, dx and dweight are 0.
+bool CaseJudge::one_feature(std::int64_t slice, std::int64_t i, double got, const Contract& contract, Judgement& out) {
+  const OpInfo& op = rows_.info();
+  if (!op.centred() || rows_.cols() != 1 || op.shape == OutputShape::kUpdate || !rows_.parameters_finite()) return false;
+  const bool sums = rows_.is_sums(slice);
+  if (sums ? i != 0 || !rows_.all_finite() : !rows_.finite(slice)) return false;
+  const RowInputs in = rows_.row(sums ? 0 : slice);
+  if (!one_feature_law_applies(contract, in.epsilon, in.weight[0])) return false;
+  if (op.shape == OutputShape::kGradients && !gradient_law_applies(contract, rows_, sums ? 0 : slice, sums ? rows_.rows() : slice + 1))
+    return false;
+  const DType storage = rows_.slice_storage(slice);
+  const double due = op.shape == OutputShape::kGradients ? 0 : in.bias[0];
+  const double expected = value_from_bits(storage, bits_from_value(storage, due));
+  if (std::isinf(expected)) return false;  // a bias of a wider type beyond the output's range: the cast decides
+  const bool flushed =
+      (contract.flush_to_zero || contract.denormals_are_zero) && std::fabs(expected) < format_of(storage).smallest_normal && got == 0;
+  if (got == expected || flushed) return true;
+  ++out.violations;
+  const OutputElement e = rows_.element(slice, i);
+  const double ulp = 2 * format_of(storage).unit_roundoff * std::max(std::fabs(expected), format_of(storage).smallest_normal);
+  keep_evidence(out, {rows_.outputs()[static_cast<std::size_t>(e.output)], e.index, got, expected, 0, std::fabs(got - expected) / ulp,
+                      ElementVerdict::kViolation});
+  const char* law = op.shape == OutputShape::kElements ? "ln.one_feature_forward" : sums ? "ln.one_feature_dweight" : "ln.one_feature_dx";
+  raise_to(out, Verdict::kTheorem, law, class_of(got));
+  return true;
+}
+
+void CaseJudge::judge_element(std::int64_t slice, std::int64_t i, double got, const ElementBound& b, ElementVerdict v,
+                              const Contract& contract, Judgement& out) {
+  const DType storage = rows_.slice_storage(slice);
+  const OutputElement e = rows_.element(slice, i);
+  const auto& output = rows_.outputs()[static_cast<std::size_t>(e.output)];
+  if (v == ElementVerdict::kWithin) {
+    if (b.expect == Expectation::kValue && std::isfinite(got) && b.allowed > 0) {
+      out.worst_ratio = std::max(out.worst_ratio, error_of(got, b).upper / b.allowed);
+      out.worst_ulps = std::max(out.worst_ulps, error_in_ulps(got, b, storage));
+    }
+  } else if (v == ElementVerdict::kViolation) {
+    ++out.violations;
+    keep_evidence(out, evidence_of(output, e.index, got, b, v, storage));
+    raise_to(out, Verdict::kContract, contract.name, b.expect == Expectation::kValue ? class_of(got) : FailureClass::kNan);
+  } else if (v == ElementVerdict::kUndecided) {
+    raise_to(out, Verdict::kUndecided, contract.name, FailureClass::kNone);
+  } else {
+    ++out.unbounded;
+    if (b.limit != Limit::kOverflow) return;
+    Contract robust = contract;
+    robust.robust_range = true;
+    robust.name += " robust";
+    const ElementBound& r = bounds(slice, robust)[static_cast<std::size_t>(i)];
+    if (certify(got, r, robust, storage) != ElementVerdict::kViolation) return;
+    ++out.range_limited;
+    if (out.verdict >= Verdict::kRangeLimit) keep_evidence(out, evidence_of(output, e.index, got, r, ElementVerdict::kLimit, storage));
+    raise_to(out, Verdict::kRangeLimit, "range", FailureClass::kWrong);  // one note whatever the wrong value
+  }
+}
+
+void CaseJudge::judge_slice(std::int64_t slice, const double* y, const Contract& contract, bool audit, Judgement& out) {
+  const DType storage = rows_.slice_storage(slice);
   bool certified = false;
-  if (rows_.finite(row) && filter_applies(contract, storage)) {
-    const FilterRow f = filter_row(rows_, row, y, contract);
+  if (filter_applies(rows_, contract) && rows_.finite(slice)) {
+    if (one_feature(slice, 0, y[0], contract, out)) return;
+    const FilterRow f = filter_row(rows_, slice, y, contract);
     certified = f.certified;
     if (certified) {
       ++out.filtered_rows;
@@ -144,58 +198,33 @@ void CaseJudge::judge_row(std::int64_t row, const double* y, const Contract& con
       if (!audit) return;
     }
   }
-  const std::vector<ElementBound>* table = &bounds(row, contract);
+  const std::vector<ElementBound>* table = &bounds(slice, contract);
   std::vector<ElementBound> sharper;
   mpfr_prec_t bits = kFirstBits;
-  for (std::int64_t i = 0; i < rows_.cols(); ++i) {
+  for (std::int64_t i = 0, n = rows_.slice_size(slice); i < n; ++i) {
+    if (one_feature(slice, i, y[i], contract, out)) continue;
     const auto at = static_cast<std::size_t>(i);
     ElementVerdict v = certify(y[i], (*table)[at], contract, storage);
     while (v == ElementVerdict::kUndecided && bits < kLastBits) {  // Ziv: the enclosure straddles the bound
-      sharper = row_bounds(rows_, row, contract, bits *= 2);
+      sharper = slice_bounds(rows_, slice, contract, bits *= 2);
       table = &sharper;
       v = certify(y[i], (*table)[at], contract, storage);
     }
     const ElementBound& b = (*table)[at];
-    if (certified) {
-      if (v != ElementVerdict::kWithin && contradiction_.empty())
-        contradiction_ = fmt::format("{} {} row {} column {}: the filter certified {:a} under {}, MPFR has exact {:a} and allows {:a}",
-                                     case_.op, name_of(storage), row, i, y[i], contract.name, b.head, b.allowed);
-      continue;
-    }
-    const std::int64_t index = rows_.view().index(row, i);
-    if (v == ElementVerdict::kWithin) {
-      if (b.expect == Expectation::kValue && std::isfinite(y[i]) && b.allowed > 0) {
-        out.worst_ratio = std::max(out.worst_ratio, error_of(y[i], b).upper / b.allowed);
-        out.worst_ulps = std::max(out.worst_ulps, error_in_ulps(y[i], b, storage));
-      }
-    } else if (v == ElementVerdict::kViolation) {
-      ++out.violations;
-      keep_evidence(out, evidence_of(index, y[i], b, v, storage));
-      raise_to(out, Verdict::kContract, contract.name, b.expect == Expectation::kValue ? class_of(y[i]) : FailureClass::kNan);
-    } else if (v == ElementVerdict::kUndecided) {
-      raise_to(out, Verdict::kUndecided, contract.name, FailureClass::kNone);
-    } else {
-      ++out.unbounded;
-      if (b.limit != Limit::kOverflow) continue;
-      Contract robust = contract;
-      robust.robust_range = true;
-      robust.name += " robust";
-      const ElementBound& r = bounds(row, robust)[at];
-      if (certify(y[i], r, robust, storage) != ElementVerdict::kViolation) continue;
-      ++out.range_limited;
-      if (out.verdict >= Verdict::kRangeLimit) keep_evidence(out, evidence_of(index, y[i], r, ElementVerdict::kLimit, storage));
-      raise_to(out, Verdict::kRangeLimit, "range", FailureClass::kWrong);  // one note whatever the wrong value
-    }
+    if (!certified)
+      judge_element(slice, i, y[i], b, v, contract, out);
+    else if (v != ElementVerdict::kWithin && contradiction_.empty())
+      contradiction_ = fmt::format("{} {} row {} column {}: the filter certified {:a} under {}, MPFR has exact {:a} and allows {:a}",
+                                   case_.op, name_of(storage), slice, i, y[i], contract.name, b.head, b.allowed);
   }
 }
 
 Judgement CaseJudge::judge(const Outcome& outcome, const Contract& contract, bool audit) {
   if (outcome.kind != OutcomeKind::kOk) return not_run(outcome);
   Judgement j;
-  const Tensor* y = output_named(outcome, "y");
-  if (!y || y->size() != rows_.rows() * rows_.cols()) {
+  if (!complete(outcome)) {
     raise_to(j, Verdict::kContract, contract.name, FailureClass::kWrong);
-    j.detail = "output y is missing or has another size";
+    j.detail = fmt::format("an output of {} is missing or has another size", fmt::join(rows_.outputs(), ", "));
     return j;
   }
   if (!outcome.memory.clean()) {
@@ -206,12 +235,13 @@ Judgement CaseJudge::judge(const Outcome& outcome, const Contract& contract, boo
     raise_to(j, Verdict::kTheorem, half, FailureClass::kMemory);
     j.detail = outcome.memory.detail;
   }
-  std::vector<double> row(static_cast<std::size_t>(rows_.cols()));
+  std::vector<double> values;
   j.rows = rows_.rows();
-  j.elements = rows_.rows() * rows_.cols();
-  for (std::int64_t r = 0; r < rows_.rows(); ++r) {
-    decode_row(*y, rows_.view(), r, row.data());
-    judge_row(r, row.data(), contract, audit, j);
+  j.elements = rows_.elements();
+  for (std::int64_t s = 0; s < rows_.slices(); ++s) {
+    values.resize(static_cast<std::size_t>(rows_.slice_size(s)));
+    decode_slice(outcome.outputs, rows_, s, values.data());
+    judge_slice(s, values.data(), contract, audit, j);
   }
   if (j.verdict == Verdict::kCertified && j.unbounded == j.elements && j.elements > 0) j.verdict = Verdict::kUndecided;
   return j;
@@ -219,23 +249,30 @@ Judgement CaseJudge::judge(const Outcome& outcome, const Contract& contract, boo
 
 std::vector<ElementEvidence> CaseJudge::all_elements(const Outcome& outcome, const Contract& contract) {
   std::vector<ElementEvidence> all;
-  const Tensor* y = output_named(outcome, "y");
-  if (outcome.kind != OutcomeKind::kOk || !y || y->size() != rows_.rows() * rows_.cols()) return all;
-  for (std::int64_t r = 0; r < rows_.rows(); ++r) {
-    const auto& table = bounds(r, contract);
-    for (std::int64_t i = 0; i < rows_.cols(); ++i) {
-      const std::int64_t index = rows_.view().index(r, i);
+  if (!complete(outcome)) return all;
+  std::vector<double> values;
+  for (std::int64_t s = 0; s < rows_.slices(); ++s) {
+    const DType storage = rows_.slice_storage(s);
+    const auto& table = bounds(s, contract);
+    values.resize(static_cast<std::size_t>(rows_.slice_size(s)));
+    decode_slice(outcome.outputs, rows_, s, values.data());
+    for (std::int64_t i = 0; i < rows_.slice_size(s); ++i) {
+      const double got = values[static_cast<std::size_t>(i)];
+      const OutputElement e = rows_.element(s, i);
+      const auto& output = rows_.outputs()[static_cast<std::size_t>(e.output)];
       const ElementBound& b = table[static_cast<std::size_t>(i)];
       Judgement law;
-      if (one_feature(r, y->value(index), contract, law)) {
-        all.push_back(law.evidence.empty() ? ElementEvidence{"y", index, y->value(index), y->value(index), 0, 0, ElementVerdict::kWithin}
-                                           : law.evidence[0]);
-        continue;
-      }
-      all.push_back(evidence_of(index, y->value(index), b, certify(y->value(index), b, contract, rows_.storage()), rows_.storage()));
+      if (one_feature(s, i, got, contract, law))
+        all.push_back(law.evidence.empty() ? ElementEvidence{output, e.index, got, got, 0, 0, ElementVerdict::kWithin} : law.evidence[0]);
+      else
+        all.push_back(evidence_of(output, e.index, got, b, certify(got, b, contract, storage), storage));
     }
   }
-  std::sort(all.begin(), all.end(), [](const ElementEvidence& a, const ElementEvidence& b) { return a.index < b.index; });
+  const auto& names = rows_.outputs();
+  const auto place = [&](const ElementEvidence& e) {
+    return std::pair(std::find(names.begin(), names.end(), e.output) - names.begin(), e.index);
+  };
+  std::sort(all.begin(), all.end(), [&](const ElementEvidence& a, const ElementEvidence& b) { return place(a) < place(b); });
   return all;
 }
 
@@ -247,8 +284,8 @@ bool CaseJudge::keeps(const Outcome& outcome, const Contract& rung) {
 }
 
 void CaseJudge::note_laws(const Outcome& outcome, GradeNotes& notes) {
-  const Tensor* y = output_named(outcome, "y");
-  if (outcome.kind != OutcomeKind::kOk || !y || y->size() != rows_.rows() * rows_.cols()) return;
+  if (rows_.info().shape != OutputShape::kElements || !complete(outcome)) return;
+  const Tensor* y = &outcome.outputs[0].second;
   const DType storage = rows_.storage();
   const auto count = [&](const char* law, bool held) { ++(held ? notes.laws[law].held : notes.laws[law].broken); };
   std::vector<double> previous;
@@ -259,7 +296,7 @@ void CaseJudge::note_laws(const Outcome& outcome, GradeNotes& notes) {
     }
     const RowInputs in = rows_.row(r);
     const bool constant = std::all_of(in.x, in.x + in.n, [&](double v) { return v == in.x[0]; });
-    if (case_.op == "layer_norm" && constant && in.n > 1 && in.epsilon > 0) {
+    if (rows_.info().centred() && constant && in.n > 1 && in.epsilon > 0) {
       bool exact = true;
       for (std::int64_t i = 0; i < in.n; ++i)
         exact = exact && y->value(rows_.view().index(r, i)) == value_from_bits(storage, bits_from_value(storage, in.bias[i]));

@@ -76,9 +76,12 @@ class CaseJudge {
   const CaseRows& rows() const { return rows_; }
 
  private:
-  const std::vector<ElementBound>& bounds(std::int64_t row, const Contract& contract);
-  void judge_row(std::int64_t row, const double* y, const Contract& contract, bool audit, Judgement& out);
-  bool one_feature(std::int64_t row, double got, const Contract& contract, Judgement& out);
+  const std::vector<ElementBound>& bounds(std::int64_t slice, const Contract& contract);
+  void judge_slice(std::int64_t slice, const double* y, const Contract& contract, bool audit, Judgement& out);
+  void judge_element(std::int64_t slice, std::int64_t i, double got, const ElementBound& b, ElementVerdict v, const Contract& contract,
+                     Judgement& out);
+  bool one_feature(std::int64_t slice, std::int64_t i, double got, const Contract& contract, Judgement& out);
+  bool complete(const Outcome& outcome) const;
 
   const Case& case_;
   CaseRows rows_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 #include "oracles/number/ball_arithmetic.h"
@@ -85,24 +86,240 @@ ElementBound zero_denominator(double bias, const Contract& contract, DType stora
   return b;
 }
 
-bool zero_spread(const RowInputs& row, bool centred) {
-  if (row.epsilon != 0) return false;
-  return std::all_of(row.x, row.x + row.n, [&](double v) { return v == (centred ? row.x[0] : 0.0); });
+bool constant(const double* v, std::int64_t n, double value) {
+  return std::all_of(v, v + n, [&](double e) { return e == value; });
 }
 
+Expectation not_finite(bool nan) { return nan ? Expectation::kNan : Expectation::kNotFinite; }
+bool has_nan(const double* v, std::int64_t n) {
+  return v && std::any_of(v, v + n, [](double e) { return std::isnan(e); });
+}
+
+// A row with NaN or infinite inputs, element by element of its slice.
 std::vector<ElementBound> special_row(const CaseRows& rows, const RowInputs& row) {
-  const bool centred = rows.op() != "rms_norm";
-  const bool has_nan = std::any_of(row.x, row.x + row.n, [](double v) { return std::isnan(v); });
+  const bool nan = has_nan(row.x, row.n) || has_nan(row.other, row.n);
+  const OpInfo& op = rows.info();
   std::vector<ElementBound> out;
-  for (std::int64_t i = 0; i < row.n; ++i) {
-    if (has_nan || std::isnan(row.weight[i]) || std::isnan(row.bias[i]))
-      out.push_back(unbounded(Expectation::kNan));
-    else if (centred)
-      out.push_back(unbounded(Expectation::kNotFinite));
-    else
-      out.push_back(unbounded(std::isinf(row.x[i]) ? Expectation::kNotFinite : Expectation::kAnything));
+  const auto each = [&](auto expectation) {
+    for (std::int64_t i = 0; i < row.n; ++i) out.push_back(unbounded(expectation(i)));
+  };
+  // The largest of several numbers may leave NaN out.
+  const bool keeps_nan = row.p <= std::numeric_limits<double>::max();
+  if (op.shape == OutputShape::kRows) {
+    out.push_back(unbounded(nan && !keeps_nan ? Expectation::kAnything : not_finite(nan)));
+  } else if (op.formula == Formula::kLpNormalize) {
+    each([&](std::int64_t i) {
+      if (std::isnan(row.x[i])) return Expectation::kNan;
+      if (nan) return keeps_nan ? Expectation::kNan : Expectation::kAnything;
+      return std::isinf(row.x[i]) ? Expectation::kNotFinite : Expectation::kAnything;
+    });
+  } else if (op.shape == OutputShape::kGradients) {
+    const bool infinite_weight = std::any_of(row.weight, row.weight + row.n, [](double w) { return std::isinf(w); });
+    // Every dx of the row sees every x and dy of it through the means; of rms_norm an infinite dy alone meets xhat = 0 in places.
+    each([&](std::int64_t) {
+      return nan || has_nan(row.weight, row.n) ? Expectation::kNan : infinite_weight ? Expectation::kAnything : Expectation::kNotFinite;
+    });
+  } else {
+    each([&](std::int64_t i) {
+      if (nan || std::isnan(row.weight[i]) || std::isnan(row.bias[i])) return Expectation::kNan;
+      return op.centred() || std::isinf(row.x[i]) ? Expectation::kNotFinite : Expectation::kAnything;
+    });
   }
   return out;
+}
+
+// The row divides by an exact zero: no spread or no length, and no epsilon that would matter.
+bool zero_divisor(const OpInfo& op, const RowInputs& row) {
+  if (op.shape == OutputShape::kRows && op.formula != Formula::kCosine) return false;
+  if (row.epsilon != 0) return false;
+  if (op.formula == Formula::kCosine) return constant(row.x, row.n, 0) || constant(row.other, row.n, 0);
+  return constant(row.x, row.n, op.centred() ? row.x[0] : 0.0);
+}
+
+std::vector<ElementBound> zero_divisor_row(const CaseRows& rows, const RowInputs& row, const Contract& contract) {
+  const OpInfo& op = rows.info();
+  std::vector<ElementBound> out;
+  if (op.shape == OutputShape::kRows) return {zero_denominator(0, contract, rows.storage())};
+  for (std::int64_t i = 0; i < row.n; ++i) {
+    if (op.shape == OutputShape::kGradients) {
+      out.push_back(unbounded(Expectation::kValue));
+      out.back().limit = Limit::kZeroDenominator;
+    } else if (!op.affine()) {
+      out.push_back(zero_denominator(0, contract, rows.storage()));
+    } else {
+      out.push_back(std::isnan(row.weight[i]) || std::isnan(row.bias[i])   ? unbounded(Expectation::kNan)
+                    : std::isinf(row.weight[i]) || std::isinf(row.bias[i]) ? unbounded(Expectation::kAnything)
+                                                                           : zero_denominator(row.bias[i], contract, rows.storage()));
+    }
+  }
+  return out;
+}
+
+// Copies of a row's parameters with finite numbers in place of those that are not: MPFR sees only these, and what depends on the others is
+// filled in afterwards.
+struct FiniteParameters {
+  explicit FiniteParameters(RowInputs& row) : weight(row.weight, row.weight + row.n), bias(row.bias, row.bias + row.n) {
+    for (auto* v : {&weight, &bias})
+      for (double& e : *v)
+        if (!std::isfinite(e)) e = 0;
+    row.weight = weight.data();
+    row.bias = bias.data();
+  }
+  std::vector<double> weight, bias;
+};
+
+void fill_parameter_specials(const CaseRows& rows, const RowInputs& row, std::vector<ElementBound>& out) {
+  if (rows.parameters_finite()) return;
+  const bool whole_row = rows.info().shape == OutputShape::kGradients;  // dx_i sees every weight
+  const bool any_nan = has_nan(row.weight, row.n);
+  for (std::int64_t i = 0; i < row.n; ++i) {
+    if (!whole_row && std::isfinite(row.weight[i]) && std::isfinite(row.bias[i])) continue;
+    const bool nan = whole_row ? any_nan : std::isnan(row.weight[i]) || std::isnan(row.bias[i]);
+    out[static_cast<std::size_t>(i)] = unbounded(nan ? Expectation::kNan : Expectation::kAnything);
+  }
+}
+
+// Head, tail and radius of every ball; false: an enclosure is not finite and needs more bits.
+bool set_bounds(const std::vector<Ball>& balls, const Contract& contract, DType storage, std::vector<ElementBound>& out) {
+  out.assign(balls.size(), {});
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (!mpfr_number_p(balls[i].centre.lower()) || !mpfr_number_p(balls[i].centre.upper())) return false;
+    out[i].allowed = balls[i].radius;
+    out[i].limit = balls[i].limit;
+    out[i].magnitude = balls[i].magnitude_before_cast.value();
+    set_exact(out[i], balls[i].centre);
+    if (contract.faithful) make_faithful(out[i], storage);
+  }
+  return true;
+}
+
+std::vector<ElementBound> row_bounds(const CaseRows& rows, std::int64_t r, const Contract& contract, mpfr_prec_t bits) {
+  RowInputs row = rows.row(r);
+  const RowInputs original = row;
+  if (!rows.finite(r)) return special_row(rows, row);
+  if (zero_divisor(rows.info(), row)) return zero_divisor_row(rows, row, contract);
+  std::optional<FiniteParameters> finite;
+  if (!rows.parameters_finite()) finite.emplace(row);
+  std::vector<ElementBound> out;
+  for (;; bits *= 2) {
+    const PrecisionScope precision(bits);
+    const BallArithmetic arithmetic(contract, rows.storage(), row.n);
+    if (set_bounds(evaluate_formula(rows.op(), arithmetic, row), contract, rows.storage(), out)) break;
+    if (bits >= kMostBits) return std::vector<ElementBound>(out.size(), unbounded(Expectation::kAnything));
+  }
+  fill_parameter_specials(rows, original, out);
+  return out;
+}
+
+// What keeps a column of the sums over all rows from having an enclosure.
+struct ColumnSpecials {
+  std::vector<char> nan_weight, open_weight, nan_bias, open_bias;  // must be NaN; must not be finite
+  bool anything = false;                                           // an order of operations decides
+  bool zero_divisor = false;
+
+  explicit ColumnSpecials(const CaseRows& rows) {
+    const auto n = static_cast<std::size_t>(rows.cols());
+    nan_weight = open_weight = nan_bias = open_bias = std::vector<char>(n, 0);
+    for (std::int64_t r = 0; r < rows.rows(); ++r) {
+      const RowInputs row = rows.row(r);
+      if (rows.finite(r)) {
+        zero_divisor = zero_divisor || normfuzz::zero_divisor(rows.info(), row);
+        continue;
+      }
+      const bool nan = has_nan(row.x, row.n);
+      bool infinite = false;
+      for (std::int64_t j = 0; j < row.n; ++j) infinite = infinite || std::isinf(row.x[j]);
+      for (std::size_t j = 0; j < n; ++j) {
+        const double dy = row.other[j];
+        nan_bias[j] |= std::isnan(dy);
+        open_bias[j] |= !std::isfinite(dy);
+        nan_weight[j] |= nan || std::isnan(dy);
+        // xhat is NaN in every column of a centred row with an infinity, and x_j r = inf 0 in that column of rms_norm.
+        open_weight[j] |= !std::isfinite(dy) || (infinite && (rows.info().centred() || std::isinf(row.x[j])));
+      }
+      anything = anything || (infinite && !rows.info().centred());
+    }
+  }
+
+  void apply(std::size_t j, bool weight, ElementBound& b) const {
+    const bool nan = weight ? nan_weight[j] : nan_bias[j], open = weight ? open_weight[j] : open_bias[j];
+    if (nan || open)
+      b = unbounded(not_finite(nan));
+    else if (weight && anything)
+      b = unbounded(Expectation::kAnything);
+    else if (weight && zero_divisor) {
+      b = unbounded(Expectation::kValue);
+      b.limit = Limit::kZeroDenominator;
+    }
+  }
+};
+
+// dweight and dbias, or the updated weight and bias.
+std::vector<Ball> sum_balls(const CaseRows& rows, const BallArithmetic& a) {
+  const auto n = static_cast<std::size_t>(rows.cols());
+  ParameterGradients<BallArithmetic> sums;
+  sums.weight.assign(n, a.start());
+  sums.bias.assign(n, a.start());
+  std::vector<double> dy(n);
+  for (std::int64_t r = 0; r < rows.rows(); ++r) {
+    RowInputs row = rows.row(r);
+    // A dy that is not finite spoils its own column only, an x the dweight of the row: ColumnSpecials has both.
+    for (std::size_t j = 0; j < n; ++j) dy[j] = std::isfinite(row.other[j]) ? row.other[j] : 0;
+    row.other = dy.data();
+    if (all_finite(row.x, row.n) && !zero_divisor(rows.info(), row)) {
+      sums.add(rows.op(), a, row);
+    } else {
+      for (std::size_t j = 0; j < n; ++j) sums.bias[j].add(a.value(dy[j]));
+    }
+  }
+  const RowInputs parameters = rows.row(0);
+  const bool update = rows.info().shape == OutputShape::kUpdate;
+  std::vector<Ball> out;
+  for (const bool weight : {true, false}) {
+    for (std::size_t j = 0; j < n && (weight || rows.outputs().back() == (update ? "bias_new" : "dbias")); ++j) {
+      const BallNumber gradient = (weight ? sums.weight : sums.bias)[j].total();
+      const double parameter = (weight ? parameters.weight : parameters.bias)[j];
+      out.push_back(a.result(update ? updated(a, std::isfinite(parameter) ? parameter : 0, parameters.learning_rate, gradient) : gradient));
+    }
+  }
+  return out;
+}
+
+std::vector<ElementBound> sums_bounds(const CaseRows& rows, const Contract& contract, mpfr_prec_t bits) {
+  const auto n = static_cast<std::size_t>(rows.cols());
+  const DType storage = rows.storage(static_cast<int>(rows.outputs().size()) - 1);
+  std::vector<ElementBound> out;
+  for (;; bits *= 2) {
+    const PrecisionScope precision(bits);
+    const BallArithmetic arithmetic(contract, storage, rows.cols());
+    if (set_bounds(sum_balls(rows, arithmetic), contract, storage, out)) break;
+    if (bits >= kMostBits) return std::vector<ElementBound>(out.size(), unbounded(Expectation::kAnything));
+  }
+  const ColumnSpecials specials(rows);
+  const RowInputs parameters = rows.row(0);
+  const bool update = rows.info().shape == OutputShape::kUpdate;
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    const std::size_t j = k % n;
+    const bool weight = k < n;
+    specials.apply(j, weight, out[k]);
+    const double parameter = (weight ? parameters.weight : parameters.bias)[j];
+    if (update && !std::isfinite(parameter)) out[k] = unbounded(not_finite(std::isnan(parameter)));
+  }
+  return out;
+}
+
+const Tensor* first_input(const Case& c) {
+  const Tensor* x = c.input("x");
+  return x ? x : c.input("a");
+}
+
+EpsilonMode mode_of(const Case& c) {
+  const std::string mode = c.text("epsilon_mode", "none");
+  return mode == "add_inside"    ? EpsilonMode::kAddInside
+         : mode == "add_outside" ? EpsilonMode::kAddOutside
+         : mode == "max_norm"    ? EpsilonMode::kMaxNorm
+         : mode == "max_square"  ? EpsilonMode::kMaxSquare
+                                 : EpsilonMode::kNone;
 }
 
 }  // namespace
@@ -112,85 +329,83 @@ void decode_row(const Tensor& t, const RowView& view, std::int64_t row, double* 
   for (std::int64_t i = 0; i < view.cols(); ++i) out[i] = t.value(view.index(row, i));
 }
 
-CaseRows::CaseRows(const Case& c) : CaseRows(c, std::make_shared<const Tensor>(*c.input("x"))) {}
-CaseRows CaseRows::borrowing(const Case& c) {
-  return {c, std::shared_ptr<const Tensor>(c.input("x"), [](const Tensor*) {})};
+void decode_slice(const NamedTensors& outputs, const CaseRows& rows, std::int64_t slice, double* out) {
+  if (!rows.is_sums(slice) && rows.info().shape != OutputShape::kRows) return decode_row(outputs[0].second, rows.view(), slice, out);
+  for (std::int64_t i = 0, n = rows.slice_size(slice); i < n; ++i) {
+    const OutputElement e = rows.element(slice, i);
+    out[i] = outputs[static_cast<std::size_t>(e.output)].second.value(e.index);
+  }
 }
 
-CaseRows::CaseRows(const Case& c, std::shared_ptr<const Tensor> x)
-    : op_(c.op),
-      storage_(c.dtype()),
-      view_(find_op(c.op)->rows(c)),
-      x_(std::move(x)),
-      epsilon_(c.epsilon()),
-      weight_offset_(c.number("weight_offset", 0)) {
+CaseRows::CaseRows(const Case& c) : CaseRows(std::make_shared<const Case>(c)) {}
+CaseRows CaseRows::borrowing(const Case& c) {
+  return CaseRows(std::shared_ptr<const Case>(&c, [](const Case*) {}));
+}
+
+CaseRows::CaseRows(std::shared_ptr<const Case> owner)
+    : case_(std::move(owner)), info_(find_op(case_->op)), view_(info_->rows(*case_)), x_(first_input(*case_)) {
+  const Case& c = *case_;
+  for (const char* name : {"dy", "b"})
+    if (const Tensor* t = c.input(name)) other_ = t;
+  for (const auto& [name, tensor] : info_->output_layouts(c)) {
+    outputs_.push_back(name);
+    storage_.push_back(tensor.dtype);
+  }
   weight_ = values_of(c.input("weight"), view_.cols(), 1);
   bias_ = values_of(c.input("bias"), view_.cols(), 0);
-  for (const double w : weight_) largest_parameter_ = std::max(largest_parameter_, std::fabs(weight_offset_ + w));
+  constants_.n = cols();
+  constants_.weight = weight_.data();
+  constants_.bias = bias_.data();
+  constants_.epsilon = c.epsilon();
+  constants_.weight_offset = c.number("weight_offset", 0);
+  constants_.p = c.number("p", 2);
+  constants_.epsilon_mode = mode_of(c);
+  constants_.learning_rate = c.number("learning_rate", 0);
+  for (const double w : weight_) largest_parameter_ = std::max(largest_parameter_, std::fabs(constants_.weight_offset + w));
   for (const double b : bias_) largest_parameter_ = std::max(largest_parameter_, std::fabs(b));
-  parameters_finite_ = all_finite(weight_) && all_finite(bias_);
+  parameters_finite_ = normfuzz::all_finite(weight_) && normfuzz::all_finite(bias_);
   row_.resize(static_cast<std::size_t>(cols()));
+  other_row_.resize(other_ ? row_.size() : 0);
   for (std::int64_t r = 0; r < rows(); ++r) {
-    if (all_finite(row(r).x, cols())) continue;
+    const RowInputs in = row(r);
+    if (normfuzz::all_finite(in.x, cols()) && (!other_ || normfuzz::all_finite(in.other, cols()))) continue;
     if (finite_.empty()) finite_.assign(static_cast<std::size_t>(rows()), 1);
     finite_[static_cast<std::size_t>(r)] = 0;
   }
 }
 
-RowInputs CaseRows::row(std::int64_t r) const {
-  decode_row(*x_, view_, r, row_.data());
-  return {cols(), row_.data(), weight_.data(), bias_.data(), epsilon_, weight_offset_};
+std::int64_t CaseRows::slice_size(std::int64_t slice) const {
+  if (!is_sums(slice)) return info_->shape == OutputShape::kRows ? 1 : cols();
+  return cols() * (static_cast<std::int64_t>(outputs_.size()) - (info_->shape == OutputShape::kGradients ? 1 : 0));
 }
 
-std::vector<ElementBound> row_bounds(const CaseRows& rows, std::int64_t r, const Contract& contract, mpfr_prec_t bits) {
-  RowInputs row = rows.row(r);
-  if (!rows.finite(r)) return special_row(rows, row);
-  if (zero_spread(row, rows.op() != "rms_norm")) {
-    std::vector<ElementBound> out;
-    for (std::int64_t i = 0; i < row.n; ++i)
-      out.push_back(std::isnan(row.weight[i]) || std::isnan(row.bias[i])   ? unbounded(Expectation::kNan)
-                    : std::isinf(row.weight[i]) || std::isinf(row.bias[i]) ? unbounded(Expectation::kAnything)
-                                                                           : zero_denominator(row.bias[i], contract, rows.storage()));
-    return out;
+OutputElement CaseRows::element(std::int64_t slice, std::int64_t i) const {
+  if (info_->shape == OutputShape::kRows) return {0, slice};
+  if (!is_sums(slice)) return {0, view_.index(slice, i)};
+  return {static_cast<int>(i / cols()) + (info_->shape == OutputShape::kGradients ? 1 : 0), i % cols()};
+}
+
+std::int64_t CaseRows::elements() const {
+  std::int64_t sum = 0;
+  for (std::int64_t s = std::max<std::int64_t>(0, slices() - 1); s < slices(); ++s) sum += slice_size(s);
+  return sum + (slices() > 1 ? (slices() - 1) * slice_size(0) : 0);
+}
+
+RowInputs CaseRows::row(std::int64_t r) const {
+  RowInputs row = constants_;
+  row.weight = weight_.data();
+  row.bias = bias_.data();
+  decode_row(*x_, view_, r, row_.data());
+  row.x = row_.data();
+  if (other_) {
+    decode_row(*other_, view_, r, other_row_.data());
+    row.other = other_row_.data();
   }
-  // MPFR sees finite parameters only; the elements of the others are filled in afterwards.
-  std::vector<double> weight, bias;
-  if (!rows.parameters_finite()) {
-    weight.assign(row.weight, row.weight + row.n);
-    bias.assign(row.bias, row.bias + row.n);
-    for (auto* v : {&weight, &bias})
-      for (double& e : *v)
-        if (!std::isfinite(e)) e = 0;
-    row.weight = weight.data();
-    row.bias = bias.data();
-  }
-  std::vector<ElementBound> out(static_cast<std::size_t>(row.n));
-  for (;; bits *= 2) {
-    const PrecisionScope precision(bits);
-    const BallArithmetic arithmetic(contract, rows.storage(), row.n);
-    const auto balls = evaluate_formula(rows.op(), arithmetic, row);
-    bool enclosed = true;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      enclosed = enclosed && mpfr_number_p(balls[i].centre.lower()) && mpfr_number_p(balls[i].centre.upper());
-      if (!enclosed) break;
-      out[i].allowed = balls[i].radius;
-      out[i].limit = balls[i].limit;
-      out[i].magnitude = balls[i].magnitude_before_cast.value();
-      set_exact(out[i], balls[i].centre);
-      if (contract.faithful) make_faithful(out[i], rows.storage());
-    }
-    if (enclosed) break;
-    if (bits >= kMostBits) return std::vector<ElementBound>(out.size(), unbounded(Expectation::kAnything));
-  }
-  if (!rows.parameters_finite()) {
-    const RowInputs original = rows.row(r);
-    for (std::int64_t i = 0; i < row.n; ++i) {
-      if (std::isfinite(original.weight[i]) && std::isfinite(original.bias[i])) continue;
-      const bool nan = std::isnan(original.weight[i]) || std::isnan(original.bias[i]);
-      out[static_cast<std::size_t>(i)] = unbounded(nan ? Expectation::kNan : Expectation::kAnything);
-    }
-  }
-  return out;
+  return row;
+}
+
+std::vector<ElementBound> slice_bounds(const CaseRows& rows, std::int64_t slice, const Contract& contract, mpfr_prec_t bits) {
+  return rows.is_sums(slice) ? sums_bounds(rows, contract, bits) : row_bounds(rows, slice, contract, bits);
 }
 
 ErrorInterval error_of(double got, const ElementBound& b) {
@@ -240,9 +455,10 @@ std::string fingerprint(const Contract& c) {
   std::string key;
   for (const double v :
        {static_cast<double>(c.faithful), static_cast<double>(c.accumulate), static_cast<double>(c.moments),
-        static_cast<double>(c.welford_tree_height), static_cast<double>(c.folded_affine), c.div_ulps, c.sqrt_ulps, c.rsqrt_ulps,
-        static_cast<double>(c.flush_to_zero), static_cast<double>(c.denormals_are_zero), static_cast<double>(c.robust_range),
-        static_cast<double>(c.cast_before_weight), static_cast<double>(c.cast_saturates), static_cast<double>(c.zero_denominator)})
+        static_cast<double>(c.welford_tree_height), static_cast<double>(c.folded_affine), static_cast<double>(c.folded_xhat),
+        static_cast<double>(c.folded_backward), c.div_ulps, c.sqrt_ulps, c.rsqrt_ulps, c.pow_ulps, static_cast<double>(c.flush_to_zero),
+        static_cast<double>(c.denormals_are_zero), static_cast<double>(c.robust_range), static_cast<double>(c.cast_before_weight),
+        static_cast<double>(c.cast_saturates), static_cast<double>(c.zero_denominator)})
     key += ' ' + std::to_string(v);
   return key;
 }

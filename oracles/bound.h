@@ -15,7 +15,7 @@
 
 namespace normfuzz {
 
-// What an element must be. Rows with NaN or infinite inputs have no enclosure; they have these.
+// What an element must be. Where inputs are NaN or infinite there is no enclosure; there are these.
 enum class Expectation : std::uint8_t {
   kValue,      // within `allowed` of the exact value
   kNan,        // every contract propagates the NaN of the row, weight or bias
@@ -32,42 +32,67 @@ struct ElementBound {
   Expectation expect = Expectation::kValue;
 };
 
-// Decoded inputs of a case whose rows share a formula. Rows are gathered through the op's RowView.
+// Where an element of a slice stands: which output, and its logical row-major index there.
+struct OutputElement {
+  int output;
+  std::int64_t index;
+};
+
+// Decoded inputs of a case, row by row through the op's RowView, and its outputs in slices that are judged together: slice r is what row r
+// gives; one more slice, in front of nothing else, holds the sums over all rows (dweight and dbias of a backward, every output of an
+// update).
 class CaseRows {
  public:
-  explicit CaseRows(const Case& c);          // premise: validate(c); keeps a copy of x
+  explicit CaseRows(const Case& c);          // premise: validate(c); keeps a copy of the inputs
   static CaseRows borrowing(const Case& c);  // keeps none: the case must outlive it
+  const OpInfo& info() const { return *info_; }
   const RowView& view() const { return view_; }
   std::int64_t rows() const { return view_.rows(); }
   std::int64_t cols() const { return view_.cols(); }
-  const std::string& op() const { return op_; }
-  DType storage() const { return storage_; }  // of the output
+  const std::string& op() const { return case_->op; }
+
+  std::int64_t slices() const { return (info_->shape == OutputShape::kUpdate ? 0 : rows()) + (has_sums() ? 1 : 0); }
+  bool is_sums(std::int64_t slice) const { return has_sums() && slice == slices() - 1; }
+  std::int64_t slice_size(std::int64_t slice) const;
+  OutputElement element(std::int64_t slice, std::int64_t i) const;
+  std::int64_t elements() const;  // of all outputs
+  const std::vector<std::string>& outputs() const { return outputs_; }
+  DType storage(int output = 0) const { return storage_[static_cast<std::size_t>(output)]; }
+  DType slice_storage(std::int64_t slice) const { return storage(is_sums(slice) ? static_cast<int>(storage_.size()) - 1 : 0); }
+
   // Valid until the next call on this object: rows are decoded one at a time, so that they stay in the nearest cache.
   RowInputs row(std::int64_t r) const;
   bool finite(std::int64_t r) const { return finite_.empty() || finite_[static_cast<std::size_t>(r)]; }
+  bool all_finite() const { return finite_.empty(); }
   bool parameters_finite() const { return parameters_finite_; }
   // Largest |weight_offset + weight| or |bias|.
   double largest_parameter() const { return largest_parameter_; }
 
  private:
-  CaseRows(const Case& c, std::shared_ptr<const Tensor> x);
+  explicit CaseRows(std::shared_ptr<const Case> c);
+  bool has_sums() const { return info_->shape == OutputShape::kUpdate || (info_->shape == OutputShape::kGradients && outputs_.size() > 1); }
 
-  std::string op_;
-  DType storage_;
+  std::shared_ptr<const Case> case_;
+  const OpInfo* info_;
   RowView view_;
-  std::shared_ptr<const Tensor> x_;
+  const Tensor *x_, *other_ = nullptr;
+  std::vector<std::string> outputs_;
+  std::vector<DType> storage_;
   std::vector<double> weight_, bias_;
-  double epsilon_, weight_offset_, largest_parameter_ = 0;
+  RowInputs constants_;  // all but the numbers of a row
+  double largest_parameter_ = 0;
   std::vector<char> finite_;  // by row; empty: all are
   bool parameters_finite_ = true;
-  mutable std::vector<double> row_;  // the row handed out last
+  mutable std::vector<double> row_, other_row_;  // the row handed out last
 };
 
-// One bound per element of row `r`, in row order, with MPFR enclosures of `bits` bits (raised further while an enclosure is not finite).
-std::vector<ElementBound> row_bounds(const CaseRows& rows, std::int64_t r, const Contract& contract, mpfr_prec_t bits = 192);
+// One bound per element of a slice, in slice order, with MPFR enclosures of `bits` bits (raised further while an enclosure is not finite).
+std::vector<ElementBound> slice_bounds(const CaseRows& rows, std::int64_t slice, const Contract& contract, mpfr_prec_t bits = 192);
 
 // Decodes the row's elements of any tensor that has x's shape, in row order, into `out` (cols() numbers).
 void decode_row(const Tensor& t, const RowView& view, std::int64_t row, double* out);
+// Decodes a slice of the outputs, which are in the order of CaseRows::outputs(), into `out` (slice_size() numbers).
+void decode_slice(const NamedTensors& outputs, const CaseRows& rows, std::int64_t slice, double* out);
 
 enum class ElementVerdict : std::uint8_t { kWithin, kViolation, kLimit, kUndecided };
 

@@ -19,15 +19,6 @@ bool power_of_two(std::int64_t n) { return std::has_single_bit(static_cast<std::
 Up log_natural(std::int64_t n) { return std::log(static_cast<double>(n)) * (1 + 0x1p-40); }
 double log2_ceiling(std::int64_t n) { return n <= 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(n - 1)); }
 
-// Division by n, or multiplication by a rounded 1/n: k = 2 roundings, none for a power of two; one more when n itself is rounded.
-// ERROR_MODEL 'Mean, two_pass'.
-Up divided_by_count(Up magnitude, Up radius, std::int64_t n, const RoundingProfile& p) {
-  if (n == 1) return radius;
-  const double k = (power_of_two(n) ? 0 : 2) + (p.representable_count ? 0 : 1);
-  const Up ku = k * p.u;
-  return radius + ku * (Up(1) + ku) * (magnitude + radius) + p.eta;
-}
-
 Up two_pass_mean(const RowStatistics& row, const RoundingProfile& p) {
   if (row.n == 1) return p.eta_input;
   const Up sum = Up(static_cast<double>(row.n - 1)) * p.u * (row.mean_abs + p.eta_input);
@@ -95,13 +86,22 @@ bool statistics_overflow(const RowStatistics& row, const Contract& c, const Mome
   return overflow;
 }
 
+}  // namespace
+
+// Division by n, or multiplication by a rounded 1/n: k = 2 roundings, none for a power of two; one more when n itself is rounded.
+// ERROR_MODEL 'Mean, two_pass'.
+Up divided_by_count(Up magnitude, Up radius, std::int64_t n, const RoundingProfile& p) {
+  if (n == 1) return radius;
+  const double k = (power_of_two(n) ? 0 : 2) + (p.representable_count ? 0 : 1);
+  const Up ku = k * p.u;
+  return radius + ku * (Up(1) + ku) * (magnitude + radius) + p.eta;
+}
+
 // A robust kernel scales: no absolute error from underflow in its statistics.
 RoundingProfile statistics_profile(const Contract& contract, RoundingProfile p) {
   if (contract.robust_range) p.eta = p.eta_sum = 0;
   return p;
 }
-
-}  // namespace
 
 RoundingProfile::RoundingProfile(const Contract& c, DType storage, std::int64_t n) {
   const FloatFormat& a = format_of(c.accumulate);

@@ -47,6 +47,10 @@ struct MomentsRadius {
   bool clipped_at_zero = true;  // every allowed algorithm computes a variance >= 0
   Limit limit = Limit::kNone;
 };
+// Radius of `magnitude` / n, computed from a sum of that radius by a division, or a multiplication by a rounded 1/n.
+Up divided_by_count(Up magnitude, Up radius, std::int64_t n, const RoundingProfile& p);
+// The profile of statistics: without underflow where the contract is robust.
+RoundingProfile statistics_profile(const Contract& contract, RoundingProfile p);
 MomentsRadius moments_radius(const RowStatistics& row, const Contract& contract, const RoundingProfile& p);
 MomentsRadius mean_square_radius(const RowStatistics& row, const Contract& contract, const RoundingProfile& p);
 

@@ -99,6 +99,8 @@ Status apply_modifier(Contract& c, std::string_view field, std::string_view valu
   }
   if (field == "moments") return set_moments(c, value);
   if (field == "affine") return set_bool(c.folded_affine, field, value, "centred", "folded");
+  if (field == "xhat_backward") return set_bool(c.folded_xhat, field, value, "centred", "folded");
+  if (field == "backward") return set_bool(c.folded_backward, field, value, "centred", "folded");
   if (field == "ftz") return set_bool(c.flush_to_zero, field, value, "no", "yes");
   if (field == "daz") return set_bool(c.denormals_are_zero, field, value, "no", "yes");
   if (field == "range") return set_bool(c.robust_range, field, value, "standard", "robust");
@@ -107,8 +109,10 @@ Status apply_modifier(Contract& c, std::string_view field, std::string_view valu
   if (field == "div_ulps") return set_number(c.div_ulps, field, value);
   if (field == "sqrt_ulps") return set_number(c.sqrt_ulps, field, value);
   if (field == "rsqrt_ulps") return set_number(c.rsqrt_ulps, field, value);
+  if (field == "pow_ulps") return set_number(c.pow_ulps, field, value);
   return expected(field, value,
-                  "one of accumulate, moments, affine, ftz, daz, range, before_weight, cast_overflow, div_ulps, sqrt_ulps, rsqrt_ulps");
+                  "one of accumulate, moments, affine, xhat_backward, backward, ftz, daz, range, before_weight, cast_overflow, div_ulps, "
+                  "sqrt_ulps, rsqrt_ulps, pow_ulps");
 }
 
 }  // namespace normfuzz

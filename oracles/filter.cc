@@ -58,7 +58,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-#include "oracles/ops/all-inl.h"
+#include "oracles/ops/affine-inl.h"
 
 using Tag = hn::ScalableTag<double>;
 using Vec = hn::Vec<Tag>;
@@ -309,7 +309,7 @@ FilterRow FilterRowLanes(const CaseRows& rows, std::int64_t r, const double* y, 
   LanesArithmetic arithmetic(contract, rows.storage(), row.n, y);
   arithmetic.set_offset(row.weight_offset != 0);
   arithmetic.set_parameter_magnitude(rows.largest_parameter());
-  return evaluate_formula(rows.op(), arithmetic, row);
+  return evaluate_affine(rows.op(), arithmetic, row);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -321,8 +321,10 @@ namespace normfuzz {
 
 HWY_EXPORT(FilterRowLanes);
 
-bool filter_applies(const Contract& contract, DType storage) {
-  return storage != DType::kF64 && (contract.accumulate == DType::kF32 || contract.accumulate == DType::kF64 || contract.faithful);
+bool filter_applies(const CaseRows& rows, const Contract& contract) {
+  const DType storage = rows.storage();
+  return rows.info().affine() && rows.info().shape == OutputShape::kElements && storage != DType::kF64 &&
+         (contract.accumulate == DType::kF32 || contract.accumulate == DType::kF64 || contract.faithful);
 }
 
 FilterRow filter_row(const CaseRows& rows, std::int64_t r, const double* y, const Contract& contract) {

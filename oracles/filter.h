@@ -15,8 +15,8 @@ struct FilterRow {
   double worst_ulps = 0;   // largest |y - reference| in ulps of the output type at the reference, when certified
 };
 
-// True if the filter can decide anything for this contract and storage type: the reference has 53 bits, so the output needs fewer.
-bool filter_applies(const Contract& contract, DType storage);
+// True if the filter can decide anything for this op, contract and storage type: the reference has 53 bits, so the output needs fewer.
+bool filter_applies(const CaseRows& rows, const Contract& contract);
 
 // Judges row `r`; `y` points at its cols() computed values, exactly converted. Premise: filter_applies().
 FilterRow filter_row(const CaseRows& rows, std::int64_t r, const double* y, const Contract& contract);

@@ -23,7 +23,8 @@ std::string_view name_of(Reading r);
 // Every output by name, in the dtype of the case, dense: the exact real result rounded once to nearest, ties to even. An exact zero is +0;
 // a result that is not zero and rounds to zero keeps its sign. NaN and infinite inputs follow the formula over the extended reals: a row of
 // layer_norm that holds one is NaN; an infinity in a row of rms_norm gives inf/inf = NaN where it stands and x/inf = 0 elsewhere; 0 * inf
-// and inf - inf are NaN; an infinite weight or bias otherwise gives the infinity of that sign.
+// and inf - inf are NaN; an infinite weight or bias otherwise gives the infinity of that sign. In a backward, a number that is not finite
+// makes NaN of the dx of its row and of the sums over rows that it enters.
 // An error names the field of the case at fault.
 Result<std::map<std::string, Tensor>> exact_outputs(const Case& c, Reading reading = Reading::kTotalized);
 

@@ -103,12 +103,12 @@ AttackScore score_of(const CaseRows& rows, const std::vector<ElementBound>& boun
 class ScoredRow {
  public:
   ScoredRow(const RowCandidate& row, const Contract& contract, double bound_scale)
-      : rows_(row.to_case()), contract_(contract), bound_scale_(bound_scale), bounds_(row_bounds(rows_, 0, contract, kBits)) {}
+      : rows_(row.to_case()), contract_(contract), bound_scale_(bound_scale), bounds_(slice_bounds(rows_, 0, contract, kBits)) {}
 
   AttackScore score(const KernelOptions& kernel) const {
     const std::vector<double> y = outputs_of(rows_, kernel, contract_, bounds_);
     const AttackScore s = score_of(rows_, bounds_, y, contract_, bound_scale_);
-    return s.ratio <= 1 ? s : score_of(rows_, row_bounds(rows_, 0, contract_, kProofBits), y, contract_, bound_scale_);
+    return s.ratio <= 1 ? s : score_of(rows_, slice_bounds(rows_, 0, contract_, kProofBits), y, contract_, bound_scale_);
   }
 
  private:

@@ -50,7 +50,7 @@ RowFormula row_formula(const CaseRows& rows, std::int64_t r) {
   for (double& w : f.weight) w += in.weight_offset;
   f.bias.assign(in.bias, in.bias + in.n);
   f.epsilon = in.epsilon;
-  f.centred = rows.op() != "rms_norm";
+  f.centred = rows.info().centred();
   f.storage = rows.storage();
   f.mean = f.centred ? f.sum(f.x.size()) / f.n() : 0;
   f.variance = f.moment(f.mean, f.x.size()) / f.n();
@@ -60,7 +60,7 @@ RowFormula row_formula(const CaseRows& rows, std::int64_t r) {
 
 // Changes a row's formula; false: the suspect does not apply to this row.
 using Change = std::function<bool(RowFormula&)>;
-struct Formula {
+struct Alternative {
   std::string name, family;
   Change change;
 };
@@ -103,7 +103,7 @@ bool shift_weight(RowFormula& f, bool rotate) {
   return true;
 }
 
-void add_epsilon_suspects(std::vector<Formula>& all) {
+void add_epsilon_suspects(std::vector<Alternative>& all) {
   all.push_back({"epsilon dropped", "epsilon", epsilon_as([](const RowFormula& f) { return f.variance; })});
   all.push_back({"epsilon added to the root instead of under it", "epsilon", epsilon_as([](const RowFormula& f) {
                    const Long s = std::sqrt(f.variance) + f.epsilon;
@@ -122,7 +122,7 @@ void add_epsilon_suspects(std::vector<Formula>& all) {
                  }});
 }
 
-void add_statistics_suspects(std::vector<Formula>& all) {
+void add_statistics_suspects(std::vector<Alternative>& all) {
   all.push_back({"the variance over n - 1", "statistics", [](RowFormula& f) {
                    f.denominator = f.variance * f.n() / (f.n() - 1) + f.epsilon;
                    return f.x.size() > 1;
@@ -151,7 +151,7 @@ void add_statistics_suspects(std::vector<Formula>& all) {
   all.push_back({"the root left out", "statistics", epsilon_as([](const RowFormula& f) { return f.denominator * f.denominator; })});
 }
 
-void add_parameter_suspects(std::vector<Formula>& all) {
+void add_parameter_suspects(std::vector<Alternative>& all) {
   all.push_back({"the weight ignored", "parameters", [](RowFormula& f) {
                    std::fill(f.weight.begin(), f.weight.end(), 1.0);
                    return true;
@@ -173,9 +173,9 @@ void add_parameter_suspects(std::vector<Formula>& all) {
                    }});
 }
 
-const std::vector<Formula>& formulas() {
-  static const std::vector<Formula> kFormulas = [] {
-    std::vector<Formula> all;
+const std::vector<Alternative>& formulas() {
+  static const std::vector<Alternative> kFormulas = [] {
+    std::vector<Alternative> all;
     add_statistics_suspects(all);
     add_epsilon_suspects(all);
     add_parameter_suspects(all);
@@ -218,7 +218,7 @@ bool row_matches(const CaseRows& rows, std::int64_t r, const Tensor& y, const Ch
   const Case c = as_case(rows.op(), f);
   const CaseRows alternative(c);
   if (!alternative.parameters_finite()) return false;
-  const std::vector<ElementBound> bounds = row_bounds(alternative, 0, contract);
+  const std::vector<ElementBound> bounds = slice_bounds(alternative, 0, contract);
   for (std::size_t i = 0; i < bounds.size(); ++i)
     if (certify(got(i), bounds[i], contract, f.storage) != ElementVerdict::kWithin) return false;
   return true;
@@ -278,10 +278,11 @@ std::vector<Suspect> matching_formulas(const Case& c, const Outcome& outcome, co
   std::vector<Suspect> out;
   const Tensor* y = y_of(c, outcome);
   const CaseRows rows(c);
+  if (!rows.info().affine() || rows.info().shape != OutputShape::kElements) return {};  // the formulas below are forward maps
   if (!y || rows.rows() == 0 || !rows.parameters_finite()) return out;
   for (std::int64_t r = 0; r < rows.rows(); ++r)
     if (!rows.finite(r)) return out;
-  for (const Formula& f : formulas()) {
+  for (const Alternative& f : formulas()) {
     bool all = true;
     for (std::int64_t r = 0; all && r < rows.rows(); ++r) all = row_matches(rows, r, *y, f.change, contract);
     if (all) out.push_back({"matches " + f.name, f.family});

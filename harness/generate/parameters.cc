@@ -33,7 +33,7 @@ double draw_epsilon(Stream s, EpsilonWish wish) {
 }
 
 std::optional<Tensor> draw_weight(Stream s, DType dtype, const std::vector<std::int64_t>& shape, double weight_offset) {
-  // An offset without a weight is no call (oracles/ops/rowwise.cc).
+  // An offset without a weight is no call (oracles/ops/geometry.cc).
   const std::uint64_t kind = weight_offset != 0 ? 34 + s.below(66) : s.below(100);
   if (kind < 34) return std::nullopt;
   Tensor t = Tensor::zeros(dtype, shape);

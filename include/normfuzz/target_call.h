@@ -75,6 +75,13 @@ class TargetCall {
     throw Rejected("parameter '" + std::string(name) + "': expected an integer");
   }
 
+  std::string_view text(std::string_view name, std::string_view fallback) const {
+    const nf_param* param = find_param(name);
+    if (param == nullptr) return fallback;
+    if (param->kind == NF_TEXT) return param->text;
+    throw Rejected("parameter '" + std::string(name) + "': expected a text");
+  }
+
   // First normalized dimension (0..rank-1) of a tensor of `rank` dimensions, from the parameter normalized_axis.
   int32_t normalized_begin(int32_t rank) const {
     const int64_t axis = integer("normalized_axis", -1);

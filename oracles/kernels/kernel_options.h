@@ -31,6 +31,9 @@ enum class Root : std::uint8_t {
   kRsqrt
 };  // 1/sqrt(w); every factor s becomes a division by sqrt(w); rsqrt(w) + steps
 
+// Of dx: r ((g - mean g) - xhat c), r (g - (mean g + xhat c)), or g r + (x b + c0) with everything else folded into b and c0.
+enum class BackwardForm : std::uint8_t { kCentred, kMeansFirst, kFolded };
+
 struct KernelOptions {
   MomentsMethod moments = MomentsMethod::kTwoPass;
   SummationOrder order = SummationOrder::kSequential;
@@ -45,7 +48,10 @@ struct KernelOptions {
   bool flush_to_zero = false;       // results of operations, and the cast
   bool denormals_are_zero = false;  // stored inputs
   bool cast_before_weight = false;  // rms_norm: x s is rounded to the storage type
-  std::uint64_t seed = 0;           // of kRandomTree
+  bool folded_xhat = false;         // backward: x s - m s
+  BackwardForm backward = BackwardForm::kCentred;
+  unsigned variant = 0;    // which of the ways that a formula lists (cosine, lp_normalize)
+  std::uint64_t seed = 0;  // of kRandomTree
 };
 
 // "two_pass, pairwise, fma, (d s) g + b, rsqrt+3, 1/n"

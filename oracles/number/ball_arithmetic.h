@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "oracles/chains.h"
+#include "oracles/number/ball_number.h"
 #include "oracles/number/interval_arithmetic.h"
 
 namespace normfuzz {
@@ -21,7 +22,9 @@ struct Ball {
 // Serves one row.
 class BallArithmetic {
  public:
-  BallArithmetic(const Contract& contract, DType storage, std::int64_t n) : contract_(contract), profile_(contract, storage, n) {}
+  BallArithmetic(const Contract& contract, DType storage, std::int64_t n);
+  BallArithmetic(const BallArithmetic&) = delete;  // numbers point at its format
+  BallArithmetic& operator=(const BallArithmetic&) = delete;
 
   struct Statistic {
     Interval centre;
@@ -60,6 +63,71 @@ class BallArithmetic {
   Ball affine(const Input& x, const Mean& mean, const Scale& scale, const Input& weight, const Input& bias) const;
   Ball scaled(const Input& x, const Scale& scale, const Weight& weight, const Input& bias) const;
 
+  // Primitives of the other operators.
+  using Number = BallNumber;
+  using Total = BallTotal;
+  Total start() const { return Total(&format_); }
+  Number value(double stored) const;
+  Number constant(double parameter) const;  // rounded to the accumulation type
+  Number sum(std::int64_t n, auto&& term) const {
+    BallTotal total(&format_);
+    for (std::int64_t i = 0; i < n; ++i) total.add(term(i));
+    return total.total();
+  }
+  Number dot(std::int64_t n, auto&& p, auto&& q) const {
+    return sum(n, [&](std::int64_t i) { return p(i) * q(i); });
+  }
+  Number sum_of_squares(std::int64_t n, auto&& x) const {
+    return sum(n, [&](std::int64_t i) {
+      const Number e = x(i);
+      Number squared = e * e;
+      squared.centre = square(e.centre);
+      return squared;
+    });
+  }
+  Number largest(std::int64_t n, auto&& term) const {
+    Number most = term(0);
+    for (std::int64_t i = 1; i < n; ++i) most = max(most, term(i));
+    return most;
+  }
+  Number over_count(const Number& total, std::int64_t n) const;
+  static Number magnitude(const Number& a) { return abs(a); }
+  static Number larger(const Number& a, const Number& b) { return max(a, b); }
+  static Number root(const Number& a) { return sqrt(a); }
+  static Number inverse_root(const Number& a) { return normfuzz::inverse_root(a); }
+  Number power(const Number& a, double p) const;
+  Number root_of_order(const Number& a, double p) const;
+  // The same number computed in several ways.
+  static Number either(auto&& first, auto&&... others) {
+    Number worst_of_all = first();
+    ((worst_of_all = normfuzz::either(worst_of_all, others())), ...);
+    return worst_of_all;
+  }
+  Number normalized(const Number& x, const Mean& mean, const Scale& scale) const;
+  Number normalized(const Number& x, const Scale& scale) const;
+  // What the fully folded backward dx = a g + b x + c adds: radius of element i. Empty where the contract does not allow it.
+  struct GradientVariants {
+    std::vector<Up> radius;
+    Limit limit = Limit::kNone;
+  };
+  GradientVariants gradient_variants(const RowInputs& row, const Mean* mean, const Scale& scale, const std::vector<Number>& g) const;
+  Number input_gradient(const Scale& scale, const Number& g, const Number& mean_g, const Number& xhat, const Number& mean_g_xhat,
+                        const GradientVariants& variants, std::int64_t i) const;
+  static std::vector<Number> numbers(std::int64_t n, auto&& f) {
+    std::vector<Number> out;
+    out.reserve(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) out.push_back(f(i));
+    return out;
+  }
+  std::vector<Ball> results(std::int64_t n, auto&& f) const {
+    std::vector<Ball> out;
+    out.reserve(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) out.push_back(result(f(i)));
+    return out;
+  }
+  // Cast to the storage type.
+  Ball result(const Number& y) const;
+
   template <class F>
   std::vector<Ball> map(const RowInputs& row, F f) const {
     std::vector<Ball> out;
@@ -76,6 +144,8 @@ class BallArithmetic {
 
   const Contract& contract_;
   RoundingProfile profile_;
+  BallFormat format_{};
+  std::int64_t row_length_;
   mutable std::optional<MapRadius> map_;  // of the one row this object serves
 };
 

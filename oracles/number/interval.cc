@@ -58,6 +58,66 @@ Interval rsqrt(const Interval& s) {
   return r;
 }
 
+Interval operator/(const Interval& a, const Interval& b) {
+  Interval r;
+  if (mpfr_sgn(b.lower()) <= 0 && mpfr_sgn(b.upper()) >= 0) {
+    mpfr_set_nan(r.lower_.get());
+    mpfr_set_nan(r.upper_.get());
+    return r;
+  }
+  // 1/b is monotone on either side of zero, so the extremes of a/b are among the four quotients of the ends.
+  Real candidate;
+  mpfr_div(r.lower_.get(), a.lower(), b.lower(), MPFR_RNDD);
+  mpfr_div(r.upper_.get(), a.lower(), b.lower(), MPFR_RNDU);
+  const auto include = [&](mpfr_srcptr p, mpfr_srcptr q) {
+    mpfr_div(candidate.get(), p, q, MPFR_RNDD);
+    mpfr_min(r.lower_.get(), r.lower(), candidate.get(), MPFR_RNDD);
+    mpfr_div(candidate.get(), p, q, MPFR_RNDU);
+    mpfr_max(r.upper_.get(), r.upper(), candidate.get(), MPFR_RNDU);
+  };
+  include(a.lower(), b.upper());
+  include(a.upper(), b.lower());
+  include(a.upper(), b.upper());
+  return r;
+}
+
+Interval sqrt(const Interval& s) {
+  Interval r;
+  if (mpfr_sgn(s.lower()) > 0) mpfr_sqrt(r.lower_.get(), s.lower(), MPFR_RNDD);
+  if (mpfr_sgn(s.upper()) > 0) mpfr_sqrt(r.upper_.get(), s.upper(), MPFR_RNDU);
+  return r;
+}
+
+Interval abs(const Interval& a) {
+  Interval r;
+  const bool lower_is_smaller = mpfr_cmpabs(a.lower(), a.upper()) <= 0;
+  const bool straddles = mpfr_sgn(a.lower()) < 0 && mpfr_sgn(a.upper()) > 0;
+  if (!straddles) mpfr_abs(r.lower_.get(), lower_is_smaller ? a.lower() : a.upper(), MPFR_RNDD);
+  mpfr_abs(r.upper_.get(), lower_is_smaller ? a.upper() : a.lower(), MPFR_RNDU);
+  return r;
+}
+
+Interval max(const Interval& a, const Interval& b) {
+  Interval r;
+  mpfr_max(r.lower_.get(), a.lower(), b.lower(), MPFR_RNDD);
+  mpfr_max(r.upper_.get(), a.upper(), b.upper(), MPFR_RNDU);
+  return r;
+}
+
+Interval pow(const Interval& base, const Interval& exponent) {
+  // x^q grows with x; it grows with q from x = 1 on and falls with q below.
+  Interval r;
+  if (mpfr_sgn(base.lower()) > 0) {
+    const bool above_one = mpfr_cmp_ui(base.lower(), 1) >= 0;
+    mpfr_pow(r.lower_.get(), base.lower(), above_one ? exponent.lower() : exponent.upper(), MPFR_RNDD);
+  }
+  if (mpfr_sgn(base.upper()) > 0) {
+    const bool above_one = mpfr_cmp_ui(base.upper(), 1) >= 0;
+    mpfr_pow(r.upper_.get(), base.upper(), above_one ? exponent.upper() : exponent.lower(), MPFR_RNDU);
+  }
+  return r;
+}
+
 double Interval::magnitude() const { return std::max(std::fabs(lower_double()), std::fabs(upper_double())); }
 
 }  // namespace normfuzz

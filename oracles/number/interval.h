@@ -9,6 +9,10 @@ namespace normfuzz {
 class Interval;
 Interval rsqrt(const Interval& s);
 Interval square(const Interval& a);
+Interval sqrt(const Interval& s);
+Interval abs(const Interval& a);
+Interval max(const Interval& a, const Interval& b);
+Interval pow(const Interval& base, const Interval& exponent);
 
 class Interval {
  public:
@@ -43,10 +47,18 @@ class Interval {
     mpfr_div_ui(r.upper_.get(), a.upper(), n, MPFR_RNDU);
     return r;
   }
+  // Premise: the divisor does not hold zero; the quotient is NaN where it does.
+  friend Interval operator/(const Interval& a, const Interval& b);
   // 0 <= square, whatever the sign of the operand.
   friend Interval square(const Interval& a);
   // 1/sqrt of the part of the enclosure above zero; [., +inf] where it touches zero. Premise: upper > 0.
   friend Interval rsqrt(const Interval& s);
+  // Of the part of the enclosure at or above zero.
+  friend Interval sqrt(const Interval& s);
+  friend Interval abs(const Interval& a);
+  friend Interval max(const Interval& a, const Interval& b);
+  // base^exponent of the part of `base` at or above zero. Premise: exponent > 0.
+  friend Interval pow(const Interval& base, const Interval& exponent);
 
   mpfr_srcptr lower() const { return lower_.get(); }
   mpfr_srcptr upper() const { return upper_.get(); }

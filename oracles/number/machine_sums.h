@@ -1,4 +1,4 @@
-// Sums of machine numbers, or of their squares, in a named order.
+// Sums of machine numbers, or of their products, in a named order.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,19 @@
 
 namespace normfuzz {
 
-// x_i, or x_i^2: a square is a product, which an FMA adds without rounding it first.
+// x_i, or the products x_i y_i, which an FMA adds without rounding them first.
 template <class T>
 struct Terms {
+  Terms(const std::vector<T>& values, bool squared) : x(values), factors(squared ? &values : nullptr) {}
+  Terms(const std::vector<T>& p, const std::vector<T>& q) : x(p), factors(&q) {}
   const std::vector<T>& x;
-  bool squared;
+  const std::vector<T>* factors;  // null: no products
 
   std::int64_t size() const { return static_cast<std::int64_t>(x.size()); }
-  T term(std::int64_t i) const { return squared ? at(i) * at(i) : at(i); }
-  T add(T sum, std::int64_t i, bool fma) const { return squared && fma ? fused(at(i), at(i), sum) : sum + term(i); }
+  T term(std::int64_t i) const { return factors ? at(i) * factor(i) : at(i); }
+  T add(T sum, std::int64_t i, bool fma) const { return factors && fma ? fused(at(i), factor(i), sum) : sum + term(i); }
   const T& at(std::int64_t i) const { return x[static_cast<std::size_t>(i)]; }
+  const T& factor(std::int64_t i) const { return (*factors)[static_cast<std::size_t>(i)]; }
 };
 
 // Division by n, or multiplication by a rounded 1/n.

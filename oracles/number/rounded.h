@@ -36,6 +36,7 @@ class RoundedArithmetic {
   struct Scale {
     T factor, root;  // s and 1/s, of which the kernel uses one; times 2^-exponent and 2^exponent
     int exponent;
+    bool divides = false;  // by the root
   };
 
   RoundedArithmetic(const KernelOptions& options, DType storage) : options_(options), storage_(storage) {}
@@ -90,6 +91,83 @@ class RoundedArithmetic {
     return y;
   }
 
+  // The other operators. Orders, roots and associations as the options say; `variant` picks among the ways that a formula lists.
+  using Number = T;
+  struct Total {
+    const RoundedArithmetic* arithmetic;
+    std::vector<T> terms;
+    void add(T term) { terms.push_back(term); }
+    T total() const { return sum_of(Terms<T>(terms, false), arithmetic->options_); }
+  };
+  Total start() const { return {this, {}}; }
+  T value(double v) const { return stored(v); }
+  static T constant(double parameter) { return T(parameter); }
+  T sum(std::int64_t n, auto&& term) const {
+    const std::vector<T> terms = numbers(n, term);
+    return sum_of(Terms<T>(terms, false), options_);
+  }
+  T dot(std::int64_t n, auto&& p, auto&& q) const {
+    const std::vector<T> a = numbers(n, p), b = numbers(n, q);
+    return sum_of(Terms<T>(a, b), options_);
+  }
+  T sum_of_squares(std::int64_t n, auto&& x) const {
+    const std::vector<T> a = numbers(n, x);
+    return sum_of(Terms<T>(a, true), options_);
+  }
+  static T largest(std::int64_t n, auto&& term) {
+    T most = term(0);
+    for (std::int64_t i = 1; i < n; ++i) most = larger(most, term(i));
+    return most;
+  }
+  T over_count(T sum, std::int64_t n) const { return divide_by_count(sum, n, options_.reciprocal_count); }
+  static T magnitude(T a) { return static_cast<double>(a) < 0 ? negated(a) : a; }
+  static T larger(T a, T b) { return static_cast<double>(a) < static_cast<double>(b) ? b : a; }
+  static T root(T a) { return root_of(a); }
+  Scale inverse_root(T a) const { return root_scale(a, 0); }
+  // A power that is root_steps neighbours off the nearest double's rounding: within the 4 ulps that a contract allows.
+  T power(T a, double p) const { return stepped(std::pow(static_cast<double>(a), static_cast<double>(T(p)))); }
+  T root_of_order(T a, double p) const { return stepped(std::pow(static_cast<double>(a), static_cast<double>(T(1) / T(p)))); }
+  T either(auto&& first, auto&&... others) const {
+    const std::size_t chosen = options_.variant % (1 + sizeof...(others));
+    T result = chosen == 0 ? first() : T(0);
+    std::size_t at = 0;
+    ((++at == chosen ? void(result = others()) : void()), ...);
+    return result;
+  }
+  friend T operator*(T v, const Scale& s) { return s.divides ? v / s.root : v * s.factor; }
+  T normalized(T x, const Mean& mean, const Scale& scale) const {
+    if (options_.folded_xhat) return add_scaled(x, scale, negated(times_scale(mean.value, scale)));
+    return times_scale(times_two_to(times_two_to(x, -mean.exponent) - mean.value, mean.exponent - scale.exponent), scale);
+  }
+  T normalized(T x, const Scale& scale) const { return times_scale(times_two_to(x, -scale.exponent), scale); }
+  // Fully folded: dx = g r + (x b + c).
+  struct GradientVariants {
+    T b{}, c{};
+    const RowInputs* row = nullptr;
+  };
+  GradientVariants gradient_variants(const RowInputs& row, const Mean* mean, const Scale& scale, const std::vector<T>& g) const {
+    if (options_.backward != BackwardForm::kFolded) return {};
+    const std::vector<T> x = elements(row);
+    const T products = sum_of(Terms<T>(g, x), options_), total = mean ? sum_of(Terms<T>(g, false), options_) : T(0);
+    const T centred = mean ? add_product(total, mean->value, negated(products)) : negated(products);
+    const T b = over_count(centred * (scale.factor * scale.factor * scale.factor), row.n);
+    const T c = mean ? negated(b) * mean->value - over_count(total * scale.factor, row.n) : T(0);
+    return {b, c, &row};
+  }
+  T input_gradient(const Scale& scale, T g, T mean_g, T xhat, T mean_g_xhat, const GradientVariants& folded, std::int64_t i) const {
+    if (folded.row) return add_product(g, scale.factor, add_product(stored(folded.row->x[i]), folded.b, folded.c));
+    const T t = options_.backward == BackwardForm::kMeansFirst ? g - add_product(xhat, mean_g_xhat, mean_g)
+                                                               : add_product(negated(xhat), mean_g_xhat, g - mean_g);
+    return times_two_to(times_scale(t, scale), -scale.exponent);
+  }
+  static std::vector<T> numbers(std::int64_t n, auto&& f) {
+    std::vector<T> out;
+    out.reserve(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) out.push_back(f(i));
+    return out;
+  }
+  static std::vector<T> results(std::int64_t n, auto&& f) { return numbers(n, f); }
+
   // The final rounding to the storage type.
   double cast(double v) const {
     const double rounded = value_from_bits(storage_, bits_from_value(storage_, v));
@@ -115,7 +193,6 @@ class RoundedArithmetic {
     return exponent;
   }
 
-  T over_count(T sum, std::int64_t n) const { return divide_by_count(sum, n, options_.reciprocal_count); }
   T mean_of(const Terms<T>& terms) const { return over_count(sum_of(terms, options_), terms.size()); }
 
   Moments one_pass(const std::vector<T>& x) const {
@@ -127,12 +204,16 @@ class RoundedArithmetic {
 
   Scale root_scale(T w, int exponent) const {
     const T root = root_of(w);
-    if (options_.root != Root::kRsqrt) return {T(1) / root, root, exponent};
+    if (options_.root != Root::kRsqrt) return {T(1) / root, root, exponent, options_.root == Root::kDivide};
+    return {stepped(static_cast<double>(1 / std::sqrt(static_cast<long double>(static_cast<double>(w))))), root, exponent};
+  }
+  // The number of T nearest to v, `root_steps` neighbours on.
+  T stepped(double v) const {
+    const double nearest = static_cast<double>(T(v));
+    if (!std::isfinite(nearest) || nearest == 0) return T(nearest);
     constexpr DType kFormat = NumberTraits<T>::kFormat;
-    const double nearest = static_cast<double>(T(static_cast<double>(1 / std::sqrt(static_cast<long double>(static_cast<double>(w))))));
-    if (!std::isfinite(nearest) || nearest == 0) return {T(nearest), root, exponent};
     const std::uint64_t bits = bits_from_value(kFormat, nearest) + static_cast<std::uint64_t>(std::int64_t{options_.root_steps});
-    return {T(value_from_bits(kFormat, bits)), root, exponent};
+    return T(value_from_bits(kFormat, bits));
   }
 
   static T negated(T v) { return T(-static_cast<double>(v)); }

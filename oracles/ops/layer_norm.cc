@@ -1,4 +1,4 @@
-#include "oracles/ops/rowwise.h"
+#include "oracles/ops/geometry.h"
 
 namespace normfuzz {
 
@@ -8,9 +8,36 @@ extern const OpInfo kLayerNorm = {
     {{"x", true}, {"weight", false}, {"bias", false}},
     {"epsilon", "normalized_axis"},
     {"y"},
-    rowwise::validate,
-    rowwise::rows,
-    rowwise::output_layouts,
+    geometry::validate_trailing,
+    geometry::trailing_rows,
+    geometry::elements_like_input,
+    Formula::kLayerNorm,
+};
+
+extern const OpInfo kLayerNormBackward = {
+    "layer_norm_backward",
+    "dx = scale (g - mean(g) - xhat mean(g xhat)), g = weight dy; dweight = sum dy xhat, dbias = sum dy over the rows",
+    {{"x", true}, {"dy", true}, {"weight", false}},
+    {"epsilon", "normalized_axis"},
+    {"dx", "dweight", "dbias"},
+    geometry::validate_trailing,
+    geometry::trailing_rows,
+    geometry::gradients,
+    Formula::kLayerNorm,
+    OutputShape::kGradients,
+};
+
+extern const OpInfo kLayerNormSgd = {
+    "layer_norm_sgd",
+    "weight - learning_rate dweight, bias - learning_rate dbias: the fused update of layer_norm",
+    {{"x", true}, {"dy", true}, {"weight", true}, {"bias", false}},
+    {"epsilon", "normalized_axis", "learning_rate"},
+    {"weight_new", "bias_new"},
+    geometry::validate_trailing,
+    geometry::trailing_rows,
+    geometry::updated_parameters,
+    Formula::kLayerNorm,
+    OutputShape::kUpdate,
 };
 
 }  // namespace normfuzz

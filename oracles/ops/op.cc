@@ -5,10 +5,24 @@
 
 namespace normfuzz {
 
-extern const OpInfo kLayerNorm, kRmsNorm;
+extern const OpInfo kLayerNorm, kLayerNormBackward, kLayerNormSgd, kRmsNorm, kRmsNormBackward, kRmsNormSgd, kChannelLayerNorm,
+    kChannelLayerNormBackward, kChannelLayerNormSgd, kLpNorm, kRms, kDistance, kCosine, kLpNormalize;
 
 const std::vector<const OpInfo*>& all_ops() {
-  static const std::vector<const OpInfo*> kOps = {&kLayerNorm, &kRmsNorm};
+  static const std::vector<const OpInfo*> kOps = {&kLayerNorm,
+                                                  &kRmsNorm,
+                                                  &kChannelLayerNorm,
+                                                  &kLpNorm,
+                                                  &kRms,
+                                                  &kDistance,
+                                                  &kCosine,
+                                                  &kLpNormalize,
+                                                  &kLayerNormBackward,
+                                                  &kRmsNormBackward,
+                                                  &kChannelLayerNormBackward,
+                                                  &kLayerNormSgd,
+                                                  &kRmsNormSgd,
+                                                  &kChannelLayerNormSgd};
   return kOps;
 }
 
@@ -30,7 +44,7 @@ Status validate_parameters(const OpInfo& op, const Case& c) {
   for (const auto& [name, value] : c.params)
     if (std::find(op.params.begin(), op.params.end(), name) == op.params.end())
       return Error{"params." + name + ": not a parameter of " + c.op + ", expected one of " + names_of(op.params)};
-  const bool wants_epsilon = std::find(op.params.begin(), op.params.end(), "epsilon") != op.params.end();
+  const bool wants_epsilon = op.affine();
   if (wants_epsilon && !c.params.count("epsilon"))
     return Error{"params.epsilon: missing, expected a finite number >= 0 that float32 represents exactly"};
   const double e = c.epsilon();

@@ -19,15 +19,33 @@ struct InputSpec {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
+// What is computed from a row; which elements form the row is the RowView's business, so that channel_layer_norm is kLayerNorm.
+enum class Formula : std::uint8_t { kLayerNorm, kRmsNorm, kLpNorm, kRms, kDistance, kCosine, kLpNormalize };
+
+// What the outputs of an op are, beside the rows of its input.
+enum class OutputShape : std::uint8_t {
+  kElements,   // one output of the input's shape
+  kRows,       // one number per row: the inner dimensions are dropped
+  kGradients,  // of a backward: dx of the input's shape, dweight and dbias (sums over all rows) of the weight's
+  kUpdate,     // of a fused update: weight_new and bias_new, of the weight's shape
+};
+
 struct OpInfo {
   std::string_view name;
   std::string_view summary;              // the formula, as a person writes it
   std::vector<InputSpec> inputs;         // in call order
-  std::vector<std::string_view> params;  // accepted ones; all optional but epsilon
+  std::vector<std::string_view> params;  // accepted ones; all optional but the epsilon of layer_norm, rms_norm and their kin
   std::vector<std::string_view> outputs;
   Status (*validate)(const Case&);              // shapes of the inputs against each other, parameters in range
   RowView (*rows)(const Case&);                 // of the first input; premise: validate passed
   NamedTensors (*output_layouts)(const Case&);  // zero-filled tensors with the layout that a target will write into
+  Formula formula;
+  OutputShape shape = OutputShape::kElements;
+
+  // A row of layer_norm and its kin is centred on its mean.
+  bool centred() const { return formula == Formula::kLayerNorm; }
+  // Rows are mapped by an affine weight and bias: layer_norm, rms_norm, their backwards and updates.
+  bool affine() const { return formula == Formula::kLayerNorm || formula == Formula::kRmsNorm; }
 };
 
 const std::vector<const OpInfo*>& all_ops();

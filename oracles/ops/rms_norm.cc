@@ -1,4 +1,4 @@
-#include "oracles/ops/rowwise.h"
+#include "oracles/ops/geometry.h"
 
 namespace normfuzz {
 
@@ -8,9 +8,36 @@ extern const OpInfo kRmsNorm = {
     {{"x", true}, {"weight", false}, {"bias", false}},
     {"epsilon", "normalized_axis", "weight_offset"},
     {"y"},
-    rowwise::validate,
-    rowwise::rows,
-    rowwise::output_layouts,
+    geometry::validate_trailing,
+    geometry::trailing_rows,
+    geometry::elements_like_input,
+    Formula::kRmsNorm,
+};
+
+extern const OpInfo kRmsNormBackward = {
+    "rms_norm_backward",
+    "dx = scale (g - xhat mean(g xhat)), g = (weight_offset + weight) dy; dweight = sum dy xhat over the rows",
+    {{"x", true}, {"dy", true}, {"weight", false}},
+    {"epsilon", "normalized_axis", "weight_offset"},
+    {"dx", "dweight"},
+    geometry::validate_trailing,
+    geometry::trailing_rows,
+    geometry::gradients,
+    Formula::kRmsNorm,
+    OutputShape::kGradients,
+};
+
+extern const OpInfo kRmsNormSgd = {
+    "rms_norm_sgd",
+    "weight - learning_rate dweight: the fused update of rms_norm",
+    {{"x", true}, {"dy", true}, {"weight", true}},
+    {"epsilon", "normalized_axis", "weight_offset", "learning_rate"},
+    {"weight_new"},
+    geometry::validate_trailing,
+    geometry::trailing_rows,
+    geometry::updated_parameters,
+    Formula::kRmsNorm,
+    OutputShape::kUpdate,
 };
 
 }  // namespace normfuzz

@@ -1,6 +1,8 @@
 // The in-tree reference kernels behind the plug-in interface: the formulas of oracles/ops on machine numbers, rows one after another.
 // They share the oracle's formulas, so they show a bound that is too tight, never a formula that is wrong.
+#include <limits>
 #include <string_view>
+#include <vector>
 
 #include "oracles/ops/row_inputs.h"
 #include "targets/cpu/row_call.h"
@@ -11,26 +13,98 @@ namespace {
 
 #include "oracles/ops/all-inl.h"
 
-template <class T>
-void run_rows(std::string_view op, const RowCall& call) {
-  const TwoPassArithmetic<T> arithmetic(call.cols());
-  std::vector<double> x(static_cast<std::size_t>(call.cols()));
-  const RowInputs row{call.cols(), x.data(), call.weight.data(), call.bias.data(), call.epsilon, call.weight_offset};
+// The rows of a call in turn.
+template <class Visit>
+void each_row(const RowCall& call, Visit visit) {
+  const auto n = static_cast<std::size_t>(call.cols());
+  std::vector<double> x(n), other(call.has_other() ? n : 0);
   for (std::int64_t r = 0; r < call.rows(); ++r) {
     call.gather(r, x.data());
-    call.scatter(r, evaluate_formula(op, arithmetic, row));
+    if (call.has_other()) call.gather_other(r, other.data());
+    visit(r, call.row(x.data(), other.data()));
   }
 }
 
+// y of the input's shape, or dx.
+template <class T>
+void map_rows(const TargetCall& arguments, const RowCall& call, const std::string& output) {
+  const TwoPassArithmetic<T> arithmetic(call.cols());
+  const Rows y = call.elements(arguments, output);
+  each_row(call, [&](std::int64_t r, const RowInputs& row) { y.scatter(r, evaluate_formula(arguments.op(), arithmetic, row)); });
+}
+
+// One number per row.
+template <class T>
+void reduce_rows(const TargetCall& arguments, const RowCall& call) {
+  const TwoPassArithmetic<T> arithmetic(call.cols());
+  std::vector<T> results;
+  each_row(call, [&](std::int64_t, const RowInputs& row) { results.push_back(*evaluate_formula(arguments.op(), arithmetic, row)); });
+  as_one_row(arguments.required_output("y"), "y").scatter(0, results.data());
+}
+
+// dweight and dbias, or the updated weight and bias; those that are asked for.
+template <class T>
+void sum_over_rows(const TargetCall& arguments, const RowCall& call, bool update) {
+  const TwoPassArithmetic<T> arithmetic(call.cols());
+  ParameterGradients<TwoPassArithmetic<T>> sums;
+  sums.weight.resize(static_cast<std::size_t>(call.cols()));
+  sums.bias.resize(static_cast<std::size_t>(call.cols()));
+  each_row(call, [&](std::int64_t, const RowInputs& row) { sums.add(arguments.op(), arithmetic, row); });
+  for (const bool weight : {true, false}) {
+    const char* name = update ? (weight ? "weight_new" : "bias_new") : weight ? "dweight" : "dbias";
+    DLTensor* output = arguments.output(name);
+    if (output == nullptr) continue;
+    std::vector<T> values;
+    const std::vector<double>& parameters = weight ? call.weight : call.bias;
+    for (std::size_t j = 0; j < parameters.size(); ++j) {
+      const T gradient = (weight ? sums.weight : sums.bias)[j].total();
+      values.push_back(update ? updated(arithmetic, parameters[j], call.learning_rate, gradient) : gradient);
+    }
+    as_one_row(*output, name).scatter(0, values.data());
+  }
+}
+
+template <class T>
+void run_in(const TargetCall& arguments, const RowCall& call) {
+  const std::string_view op = arguments.op();
+  if (op.ends_with("_sgd")) return sum_over_rows<T>(arguments, call, true);
+  if (op.ends_with("_backward")) {
+    map_rows<T>(arguments, call, "dx");
+    return sum_over_rows<T>(arguments, call, false);
+  }
+  if (op == "lp_norm" || op == "rms" || op == "distance" || op == "cosine") return reduce_rows<T>(arguments, call);
+  map_rows<T>(arguments, call, "y");
+}
+
+constexpr std::string_view kOps[] = {"layer_norm",
+                                     "rms_norm",
+                                     "channel_layer_norm",
+                                     "layer_norm_backward",
+                                     "rms_norm_backward",
+                                     "channel_layer_norm_backward",
+                                     "layer_norm_sgd",
+                                     "rms_norm_sgd",
+                                     "channel_layer_norm_sgd",
+                                     "lp_norm",
+                                     "rms",
+                                     "distance",
+                                     "cosine",
+                                     "lp_normalize"};
+
 nf_status run(const nf_call* call) {
   return guarded_run(call, [](const TargetCall& arguments) -> std::string {
-    if (arguments.op() != "layer_norm" && arguments.op() != "rms_norm") throw Unsupported("no kernel for this operator");
-    if (arguments.op() == "layer_norm" && arguments.number("weight_offset", 0) != 0) throw Unsupported("layer_norm has no weight_offset");
+    bool known = false;
+    for (const std::string_view op : kOps) known = known || op == arguments.op();
+    if (!known) throw Unsupported("no kernel for this operator");
+    arguments.require_known({"x", "weight", "bias", "dy", "a", "b"}, {"y", "dx", "dweight", "dbias", "weight_new", "bias_new"},
+                            {"epsilon", "normalized_axis", "weight_offset", "layout", "axis", "p", "epsilon_mode", "learning_rate"});
+    if (!arguments.op().starts_with("rms_norm") && arguments.number("weight_offset", 0) != 0)
+      throw Unsupported(std::string(arguments.op()) + " has no weight_offset");
     const RowCall rows(arguments);
     if (rows.storage == DType::kF64)
-      run_rows<double>(arguments.op(), rows);
+      run_in<double>(arguments, rows);
     else
-      run_rows<float>(arguments.op(), rows);
+      run_in<float>(arguments, rows);
     return "";
   });
 }

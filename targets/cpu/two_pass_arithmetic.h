@@ -31,6 +31,56 @@ class TwoPassArithmetic {
   static T affine(T x, T mean, T scale, T weight, T bias) { return (x - mean) * scale * weight + bias; }
   static T scaled(T x, T scale, T weight, T bias) { return x * scale * weight + bias; }
 
+  // The other operators.
+  using Number = T;
+  struct Total {
+    T sum = 0;
+    void add(T term) { sum += term; }
+    T total() const { return sum; }
+  };
+  static Total start() { return {}; }
+  static T value(double stored) { return static_cast<T>(stored); }
+  static T constant(double parameter) { return static_cast<T>(parameter); }
+  static T sum(std::int64_t n, auto&& term) {
+    T total = 0;
+    for (std::int64_t i = 0; i < n; ++i) total += term(i);
+    return total;
+  }
+  static T dot(std::int64_t n, auto&& p, auto&& q) {
+    return sum(n, [&](std::int64_t i) { return p(i) * q(i); });
+  }
+  static T sum_of_squares(std::int64_t n, auto&& x) { return dot(n, x, x); }
+  static T largest(std::int64_t n, auto&& term) {
+    T most = term(0);
+    for (std::int64_t i = 1; i < n; ++i) most = larger(most, term(i));
+    return most;
+  }
+  static T over_count(T total, std::int64_t n) { return total / static_cast<T>(n); }
+  static T magnitude(T a) { return std::fabs(a); }
+  static T larger(T a, T b) { return a > b || a != a ? a : b; }  // NaN stays, whichever of the two it is
+  static T root(T a) { return std::sqrt(a); }
+  static T inverse_root(T a) { return 1 / std::sqrt(a); }
+  static T power(T a, double p) { return std::pow(a, static_cast<T>(p)); }
+  static T root_of_order(T a, double p) { return std::pow(a, 1 / static_cast<T>(p)); }
+  static T either(auto&& first, auto&&...) { return first(); }
+  static T normalized(T x, T mean, T scale) { return (x - mean) * scale; }
+  static T normalized(T x, T scale) { return x * scale; }
+  struct NoVariants {};
+  static NoVariants gradient_variants(auto&&...) { return {}; }
+  static T input_gradient(T scale, T g, T mean_g, T xhat, T mean_g_xhat, const NoVariants&, std::int64_t) {
+    return scale * (g - mean_g - xhat * mean_g_xhat);
+  }
+  static std::vector<T> numbers(std::int64_t n, auto&& f) {
+    std::vector<T> out;
+    out.reserve(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) out.push_back(f(i));
+    return out;
+  }
+  const T* results(std::int64_t n, auto&& f) const {
+    for (std::int64_t i = 0; i < n; ++i) out_[static_cast<std::size_t>(i)] = f(i);
+    return out_.data();
+  }
+
   // row.n results, valid until the next call.
   template <class F>
   const T* map(const RowInputs& row, F f) const {

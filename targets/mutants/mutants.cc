@@ -21,12 +21,14 @@ nf_status run(const nf_call* call) {
     if (arguments.op() != "layer_norm" && arguments.op() != "rms_norm") throw Unsupported("no kernel for this operator");
     if (arguments.op() == "rms_norm" && !mutant.for_rms_norm) throw Unsupported(std::string(mutant.name) + " is no kernel of rms_norm");
     if (arguments.op() == "layer_norm" && arguments.number("weight_offset", 0) != 0) throw Unsupported("layer_norm has no weight_offset");
+    arguments.require_known({"x", "weight", "bias"}, {"y"}, {"epsilon", "normalized_axis", "weight_offset"});
     const RowCall rows(arguments);
     std::vector<double> x(static_cast<std::size_t>(rows.cols()));
-    const RowInputs row{rows.cols(), x.data(), rows.weight.data(), rows.bias.data(), rows.epsilon, rows.weight_offset};
+    const RowInputs row = rows.row(x.data(), nullptr);
+    const Rows y = rows.elements(arguments, "y");
     for (std::int64_t r = 0; r < rows.rows(); ++r) {
       rows.gather(r, x.data());
-      rows.scatter(r, run_mutant(mutant.policy, arguments.op(), rows.storage, row).data());
+      y.scatter(r, run_mutant(mutant.policy, arguments.op(), rows.storage, row).data());
     }
     return "";
   });

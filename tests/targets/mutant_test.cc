@@ -30,7 +30,7 @@ std::optional<std::string> violation(const Mutant& mutant, const Case& c, const 
   const CaseRows rows(c);
   for (std::int64_t r = 0; r < rows.rows(); ++r) {
     const std::vector<double> y = run_mutant(mutant.policy, c.op, rows.storage(), rows.row(r));
-    const std::vector<ElementBound> bounds = row_bounds(rows, r, contract);
+    const std::vector<ElementBound> bounds = slice_bounds(rows, r, contract);
     for (std::size_t i = 0; i < y.size(); ++i)
       if (certify(y[i], bounds[i], contract, rows.storage()) == ElementVerdict::kViolation)
         return "row " + std::to_string(r) + ", column " + std::to_string(i) + ": got " + std::to_string(y[i]) + ", exact " +

@@ -1,0 +1,189 @@
+#include "oracles/ops/geometry.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace normfuzz::geometry {
+namespace {
+
+std::string text_of(const std::vector<std::int64_t>& shape) {
+  std::string s = "[";
+  for (const auto e : shape) s += (s.size() > 1 ? "," : "") + std::to_string(e);
+  return s + "]";
+}
+
+const Tensor& first_input(const Case& c) {
+  const Tensor* x = c.input("x");
+  return x ? *x : *c.input("a");
+}
+
+// Elements may not overlap: sorted by stride, each stride clears what the smaller ones span.
+bool addresses_once(const Tensor& t) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride, extent
+  for (int i = 0; i < t.rank(); ++i)
+    if (t.shape[static_cast<std::size_t>(i)] > 1)
+      axes.emplace_back(t.strides[static_cast<std::size_t>(i)], t.shape[static_cast<std::size_t>(i)]);
+  std::sort(axes.begin(), axes.end());
+  std::int64_t span = 1;
+  for (const auto& [stride, extent] : axes) {
+    if (stride < span) return false;
+    span = stride * (extent - 1) + span;
+  }
+  return true;
+}
+
+// The named input has the shape `expected`, and the dtype of `like` unless that is null.
+Status same_shape(const Case& c, std::string_view name, const std::vector<std::int64_t>& expected, std::string_view what,
+                  const Tensor* like = nullptr) {
+  const Tensor* t = c.input(name);
+  if (!t) return Unit{};
+  const std::string field = "inputs." + std::string(name);
+  if (t->shape != expected)
+    return Error{field + ".shape: " + text_of(t->shape) + ", expected " + std::string(what) + " " + text_of(expected)};
+  if (like && t->dtype != like->dtype)
+    return Error{field + ".dtype: " + std::string(name_of(t->dtype)) + ", expected " + std::string(name_of(like->dtype))};
+  return Unit{};
+}
+
+Status validate_axis_parameter(const Case& c, const char* name, int rank) {
+  const std::int64_t axis = c.integer(name, -1);
+  if (axis >= -rank && axis < rank) return Unit{};
+  return Error{"params." + std::string(name) + ": " + std::to_string(axis) + ", expected " + std::to_string(-rank) + " to " +
+               std::to_string(rank - 1)};
+}
+
+// Weight, bias and cotangent against the rows of x, the weight offset and the learning rate.
+Status validate_affine(const Case& c, const std::vector<std::int64_t>& row_shape, std::string_view what) {
+  const Tensor& x = *c.input("x");
+  for (const char* name : {"weight", "bias"})
+    if (auto status = same_shape(c, name, row_shape, what); !status) return status;
+  if (auto status = same_shape(c, "dy", x.shape, "the shape of x", &x); !status) return status;
+  const double offset = c.number("weight_offset", 0);
+  if (offset != 0 && offset != 1) return Error{"params.weight_offset: expected 0 or 1"};
+  if (offset != 0 && !c.input("weight")) return Error{"inputs.weight: null, expected a tensor because params.weight_offset is 1"};
+  if (!representable(DType::kF32, c.number("learning_rate", 0)))
+    return Error{"params.learning_rate: expected a finite number that float32 represents exactly"};
+  return Unit{};
+}
+
+int channel_axis(const Case& c) {
+  const int rank = c.input("x")->rank();
+  return c.text("layout", "nchw") == "nhwc" ? rank - 1 : rank == 3 ? 0 : 1;
+}
+
+int reduced_axis(const Case& c) {
+  const auto axis = static_cast<int>(c.integer("axis", -1));
+  return axis < 0 ? axis + first_input(c).rank() : axis;
+}
+
+// Dimension `axis` is the row; the others, in order, tell rows apart.
+RowView rows_along(const Tensor& x, int axis) {
+  const auto strides = dense_strides(x.shape);
+  std::vector<Axis> outer, inner;
+  for (int i = 0; i < x.rank(); ++i)
+    (i == axis ? inner : outer).push_back({x.shape[static_cast<std::size_t>(i)], strides[static_cast<std::size_t>(i)]});
+  return {std::move(outer), std::move(inner)};
+}
+
+Tensor layout_like(const Tensor& x) {
+  Tensor y = Tensor::zeros(x.dtype, x.shape);
+  if (addresses_once(x)) {
+    y.strides = x.strides;
+    y.offset = x.offset;
+    y.misalign = x.misalign;
+  }
+  return y;
+}
+
+std::vector<std::int64_t> row_shape(const Case& c) {
+  const Tensor& x = *c.input("x");
+  if (find_op(c.op)->rows == channel_rows) return {x.shape[static_cast<std::size_t>(channel_axis(c))]};
+  return {x.shape.begin() + first_normalized_axis(c), x.shape.end()};
+}
+
+// A parameter's gradient or update, dense.
+Tensor like_weight(const Case& c) {
+  const Tensor* weight = c.input("weight");
+  return Tensor::zeros(weight ? weight->dtype : c.dtype(), row_shape(c));
+}
+
+}  // namespace
+
+int first_normalized_axis(const Case& c) {
+  const auto axis = static_cast<int>(c.integer("normalized_axis", -1));
+  return axis < 0 ? axis + c.input("x")->rank() : axis;
+}
+
+Status validate_trailing(const Case& c) {
+  const Tensor& x = *c.input("x");
+  if (x.rank() < 1) return Error{"inputs.x: a scalar, expected rank >= 1"};
+  if (auto status = validate_axis_parameter(c, "normalized_axis", x.rank()); !status) return status;
+  return validate_affine(c, {x.shape.begin() + first_normalized_axis(c), x.shape.end()}, "the normalized shape");
+}
+
+RowView trailing_rows(const Case& c) {
+  const Tensor& x = *c.input("x");
+  const auto strides = dense_strides(x.shape);
+  std::vector<Axis> outer, inner;
+  for (int i = 0; i < x.rank(); ++i)
+    (i < first_normalized_axis(c) ? outer : inner).push_back({x.shape[static_cast<std::size_t>(i)], strides[static_cast<std::size_t>(i)]});
+  return {std::move(outer), std::move(inner)};
+}
+
+Status validate_channels(const Case& c) {
+  const Tensor& x = *c.input("x");
+  if (x.rank() < 2 || x.rank() > 5)
+    return Error{"inputs.x.shape: rank " + std::to_string(x.rank()) + ", expected 2 to 5 (" + c.text("layout", "nchw") + ")"};
+  return validate_affine(c, {x.shape[static_cast<std::size_t>(channel_axis(c))]}, "the number of channels");
+}
+
+RowView channel_rows(const Case& c) { return rows_along(*c.input("x"), channel_axis(c)); }
+
+Status validate_axis(const Case& c) {
+  const Tensor& x = first_input(c);
+  if (x.rank() < 1) return Error{"inputs: a scalar, expected rank >= 1"};
+  if (auto status = validate_axis_parameter(c, "axis", x.rank()); !status) return status;
+  if (auto status = same_shape(c, "b", x.shape, "the shape of a", &x); !status) return status;
+  const std::string mode = c.text("epsilon_mode", "none");
+  if (mode == "none" && c.epsilon() != 0 && find_op(c.op)->formula != Formula::kRms)
+    return Error{"params.epsilon: not 0 although params.epsilon_mode is none"};
+  if (c.op == "cosine" && mode != "none" && mode != "max_norm")
+    return Error{"params.epsilon_mode: " + mode + ", expected none or max_norm for cosine"};
+  if ((mode == "add_inside" || mode == "max_square") && c.number("p", 2) != 2)
+    return Error{"params.p: expected 2 because params.epsilon_mode is " + mode};
+  return Unit{};
+}
+
+RowView axis_rows(const Case& c) { return rows_along(first_input(c), reduced_axis(c)); }
+
+NamedTensors elements_like_input(const Case& c) {
+  NamedTensors outputs;
+  outputs.emplace_back("y", layout_like(first_input(c)));
+  return outputs;
+}
+
+NamedTensors one_per_row(const Case& c) {
+  const Tensor& x = first_input(c);
+  std::vector<std::int64_t> shape = x.shape;
+  shape.erase(shape.begin() + reduced_axis(c));
+  NamedTensors outputs;
+  outputs.emplace_back("y", Tensor::zeros(x.dtype, std::move(shape)));
+  return outputs;
+}
+
+NamedTensors gradients(const Case& c) {
+  NamedTensors outputs;
+  outputs.emplace_back("dx", layout_like(*c.input("x")));
+  for (const std::string_view name : find_op(c.op)->outputs)
+    if (name != "dx" && c.input("weight")) outputs.emplace_back(name, like_weight(c));
+  return outputs;
+}
+
+NamedTensors updated_parameters(const Case& c) {
+  NamedTensors outputs;
+  outputs.emplace_back("weight_new", like_weight(c));
+  if (c.input("bias")) outputs.emplace_back("bias_new", like_weight(c));
+  return outputs;
+}
+
+}  // namespace normfuzz::geometry

@@ -1,0 +1,32 @@
+// Shared by the operators: which dimensions form a row, what shapes the other inputs must have, and the layouts of the outputs.
+#pragma once
+
+#include <string_view>
+
+#include "oracles/ops/op.h"
+
+namespace normfuzz::geometry {
+
+// Rows are the trailing dimensions from normalized_axis on (layer_norm, rms_norm and their backwards).
+int first_normalized_axis(const Case& c);
+Status validate_trailing(const Case& c);
+RowView trailing_rows(const Case& c);
+
+// A row is the channels at one position; layout "nchw" (the default; of rank 3: CHW) or "nhwc", rank 2 to 5.
+Status validate_channels(const Case& c);
+RowView channel_rows(const Case& c);
+
+// A row lies along one axis (parameter axis, default -1) of the first input; b of distance and cosine has the shape and dtype of a.
+Status validate_axis(const Case& c);
+RowView axis_rows(const Case& c);
+
+// y like the first input: its dtype and shape; its strides and offset where those address every element once, dense otherwise.
+NamedTensors elements_like_input(const Case& c);
+// y: one element per row, dense; the first input's shape without `axis`.
+NamedTensors one_per_row(const Case& c);
+// dx like x; with a weight also dweight and, of an op with a bias, dbias: dense, of the weight's shape and dtype.
+NamedTensors gradients(const Case& c);
+// weight_new and, with a bias, bias_new: dense, of the weight's shape and dtype.
+NamedTensors updated_parameters(const Case& c);
+
+}  // namespace normfuzz::geometry
