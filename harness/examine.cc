@@ -2,44 +2,65 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 namespace normfuzz {
 namespace {
 
-// The same call with every non-finite element of x replaced by 1; empty if all or no rows are finite.
+// The same call with every non-finite element of its rows replaced by 1; empty if all or no rows are finite, or if every output sums over
+// all rows.
 std::vector<Case> with_finite_rows(const Case& c, const CaseRows& rows) {
   std::int64_t finite = 0;
   for (std::int64_t r = 0; r < rows.rows(); ++r) finite += rows.finite(r);
-  if (finite == 0 || finite == rows.rows()) return {};
+  if (finite == 0 || finite == rows.rows() || rows.info().shape == OutputShape::kUpdate) return {};
   Case replaced = c;
-  Tensor& x = *replaced.input("x");
-  for (std::int64_t i = 0, n = x.size(); i < n; ++i)
-    if (const double v = x.value(i); !(v - v == 0)) x.set_value(i, 1);
+  for (const char* name : {"x", "dy", "a", "b"}) {
+    Tensor* t = replaced.input(name);
+    for (std::int64_t i = 0, n = t ? t->size() : 0; i < n; ++i)
+      if (const double v = t->value(i); !(v - v == 0)) t->set_value(i, 1);
+  }
   return {std::move(replaced)};
 }
 
-// First element whose bits differ between two runs; -1 when there is none. NaN payloads count as equal NaNs.
-std::int64_t first_difference(const Outcome& a, const Outcome& b, const auto& skip_row, const RowView& view) {
-  if (a.outputs.empty() || b.outputs.empty()) return -1;
-  const Tensor &p = a.outputs[0].second, &q = b.outputs[0].second;
-  for (std::int64_t r = 0; r < view.rows(); ++r) {
-    if (skip_row(r)) continue;
-    for (std::int64_t i = 0; i < view.cols(); ++i) {
-      const std::int64_t index = view.index(r, i);
-      if (p.bits(index) != q.bits(index) && !(is_nan_bits(p.dtype, p.bits(index)) && is_nan_bits(q.dtype, q.bits(index)))) return index;
-    }
-  }
-  return -1;
+// NaN payloads count as equal NaNs.
+bool same_bits(const Tensor& p, const Tensor& q, std::int64_t i) {
+  return p.bits(i) == q.bits(i) || (is_nan_bits(p.dtype, p.bits(i)) && is_nan_bits(q.dtype, q.bits(i)));
 }
 
-void add_law(Judgement& j, Verdict verdict, std::string_view law, FailureClass failure, std::int64_t index, const Outcome& got,
-             const Outcome& other, std::string detail) {
+// First element of any output whose bits differ between two runs.
+std::optional<OutputElement> first_difference(const Outcome& a, const Outcome& b) {
+  for (std::size_t k = 0; k < a.outputs.size() && k < b.outputs.size(); ++k) {
+    const Tensor &p = a.outputs[k].second, &q = b.outputs[k].second;
+    for (std::int64_t i = 0, n = std::min(p.size(), q.size()); i < n; ++i)
+      if (!same_bits(p, q, i)) return OutputElement{static_cast<int>(k), i};
+  }
+  return std::nullopt;
+}
+
+// The same over what the finite rows give: an element of a sum over all rows belongs to no row.
+std::optional<OutputElement> first_difference_of_rows(const Outcome& a, const Outcome& b, const CaseRows& rows) {
+  if (a.outputs.empty() || b.outputs.empty() || a.outputs[0].second.size() != b.outputs[0].second.size()) return std::nullopt;
+  for (std::int64_t s = 0; s < rows.slices(); ++s) {
+    if (rows.is_sums(s) || !rows.finite(s)) continue;
+    for (std::int64_t i = 0; i < rows.slice_size(s); ++i)
+      if (const OutputElement e = rows.element(s, i); !same_bits(a.outputs[0].second, b.outputs[0].second, e.index)) return e;
+  }
+  return std::nullopt;
+}
+
+// "y[3]" and what two runs gave there, into `format`.
+void add_law(Judgement& j, Verdict verdict, std::string_view law, FailureClass failure, const OutputElement& at, const Outcome& got,
+             const Outcome& other, fmt::format_string<std::string, double, double> format) {
   if (verdict >= j.verdict) return;
+  const auto& [name, tensor] = got.outputs[static_cast<std::size_t>(at.output)];
+  const double value = tensor.value(at.index), other_value = other.outputs[static_cast<std::size_t>(at.output)].second.value(at.index);
   j.verdict = verdict;
   j.law = law;
   j.failure = failure;
-  j.detail = std::move(detail);
+  j.detail = fmt::format(format, fmt::format("{}[{}]", name, at.index), value, other_value);
   ++j.violations;
-  j.evidence = {{"y", index, got.outputs[0].second.value(index), other.outputs[0].second.value(index), 0, 0, ElementVerdict::kViolation}};
+  j.evidence = {{name, at.index, value, other_value, 0, 0, ElementVerdict::kViolation}};
 }
 
 }  // namespace
@@ -65,24 +86,14 @@ Examination judge_runs(CaseJudge& judge, const RunPlan& plan, std::span<Outcome>
   e.judgement = judge.judge(outcomes[0], contract, options.audit);
   e.contradiction = judge.contradiction();
   const bool ran = outcomes[0].kind == OutcomeKind::kOk;
-  const RowView& view = judge.rows().view();
-  if (ran && plan.repeated && outcomes[1].kind == OutcomeKind::kOk) {
-    const auto at = first_difference(
-        outcomes[0], outcomes[1], [](std::int64_t) { return false; }, view);
-    if (at >= 0)
-      add_law(e.judgement, Verdict::kBitwise, "bit.determinism", FailureClass::kNondeterministic, at, outcomes[0], outcomes[1],
-              fmt::format("the same call gave {:a} and then {:a} at y[{}]", outcomes[0].outputs[0].second.value(at),
-                          outcomes[1].outputs[0].second.value(at), at));
-  }
-  if (ran && !plan.finite_partner.empty() && outcomes.back().kind == OutcomeKind::kOk) {
-    const Outcome& other = outcomes.back();
-    const auto at = first_difference(
-        outcomes[0], other, [&](std::int64_t r) { return !judge.rows().finite(r); }, view);
-    if (at >= 0)
-      add_law(e.judgement, Verdict::kTheorem, "bit.containment", FailureClass::kWrong, at, outcomes[0], other,
-              fmt::format("y[{}] is {:a} beside a non-finite row and {:a} beside a finite one", at, outcomes[0].outputs[0].second.value(at),
-                          other.outputs[0].second.value(at)));
-  }
+  if (ran && plan.repeated && outcomes[1].kind == OutcomeKind::kOk)
+    if (const auto at = first_difference(outcomes[0], outcomes[1]))
+      add_law(e.judgement, Verdict::kBitwise, "bit.determinism", FailureClass::kNondeterministic, *at, outcomes[0], outcomes[1],
+              "the same call gave {1:a} and then {2:a} at {0}");
+  if (ran && !plan.finite_partner.empty() && outcomes.back().kind == OutcomeKind::kOk)
+    if (const auto at = first_difference_of_rows(outcomes[0], outcomes.back(), judge.rows()))
+      add_law(e.judgement, Verdict::kTheorem, "bit.containment", FailureClass::kWrong, *at, outcomes[0], outcomes.back(),
+              "{0} is {1:a} beside a non-finite row and {2:a} beside a finite one");
   e.outcome = std::move(outcomes[0]);
   return e;
 }
