@@ -51,14 +51,14 @@ std::optional<OutputElement> first_difference_of_rows(const Outcome& a, const Ou
 
 // "y[3]" and what two runs gave there, into `format`.
 void add_law(Judgement& j, Verdict verdict, std::string_view law, FailureClass failure, const OutputElement& at, const Outcome& got,
-             const Outcome& other, fmt::format_string<std::string, double, double> format) {
+             const Outcome& other, std::string_view format) {
   if (verdict >= j.verdict) return;
   const auto& [name, tensor] = got.outputs[static_cast<std::size_t>(at.output)];
   const double value = tensor.value(at.index), other_value = other.outputs[static_cast<std::size_t>(at.output)].second.value(at.index);
   j.verdict = verdict;
   j.law = law;
   j.failure = failure;
-  j.detail = fmt::format(format, fmt::format("{}[{}]", name, at.index), value, other_value);
+  j.detail = fmt::format(fmt::runtime(format), fmt::format("{}[{}]", name, at.index), value, other_value);
   ++j.violations;
   j.evidence = {{name, at.index, value, other_value, 0, 0, ElementVerdict::kViolation}};
 }
