@@ -28,6 +28,9 @@ KernelOptions any_kernel(Stream& s, bool centred) {
   k.reciprocal_count = s.chance(50);
   k.square_update = s.chance(25);
   k.weighted_merge = s.chance(25);
+  k.backward = static_cast<BackwardForm>(s.below(3));
+  k.folded_xhat = s.chance(50);
+  k.variant = static_cast<unsigned>(s.below(6));
   k.seed = s.next();
   return k;
 }
@@ -35,13 +38,19 @@ KernelOptions any_kernel(Stream& s, bool centred) {
 // Among the allowed ones; a flag that a contract pays for is used whenever it is allowed and, one in four times, not.
 KernelOptions random_kernel(Stream& s, const std::string& op, const Contract& c, std::int64_t n) {
   for (;;) {
-    KernelOptions k = any_kernel(s, op != "rms_norm");
+    const OpInfo& info = *find_op(op);
+    KernelOptions k = any_kernel(s, info.centred());
+    // A promise that the contract makes room for is used in half of the kernels; what it forbids is not drawn at all.
+    k.folded_xhat = k.folded_xhat && c.folded_xhat && info.centred();
+    if (!c.folded_backward && k.backward == BackwardForm::kFolded) k.backward = BackwardForm::kMeansFirst;
+    if (info.shape == OutputShape::kElements || info.shape == OutputShape::kRows) k.backward = BackwardForm::kCentred;
+    if (info.affine()) k.variant = 0;
     k.scaled = c.robust_range;
     if (k.scaled) k.association = Association::kScaleFirst;
     k.flush_to_zero = c.flush_to_zero && !s.chance(25);
     k.denormals_are_zero = c.denormals_are_zero && !s.chance(25);
     k.cast_before_weight = op == "rms_norm" && c.cast_before_weight && !s.chance(25);
-    if (op == "rms_norm" && !(c.moments & kTwoPass)) continue;
+    if (!info.centred() && !(c.moments & kTwoPass)) continue;
     if (allows(c, k, n)) return k;
   }
 }
@@ -60,11 +69,11 @@ double farther_neighbour(const ElementBound& b, DType storage) {
   return std::isfinite(other) && distance > std::fabs(excess) && distance < std::fabs(other - v) * (1 - 0x1p-49) ? other : v;
 }
 
-std::vector<double> outputs_of(const CaseRows& rows, const KernelOptions& kernel, const Contract& c,
+std::vector<double> outputs_of(const CaseRows& rows, std::int64_t slice, const KernelOptions& kernel, const Contract& c,
                                const std::vector<ElementBound>& bounds) {
-  if (!c.faithful) return run_kernel(kernel, rows.op(), c.accumulate, rows.storage(), rows.row(0));
+  if (!c.faithful) return run_kernel(kernel, rows, slice, c.accumulate);
   std::vector<double> y;
-  for (const ElementBound& b : bounds) y.push_back(farther_neighbour(b, rows.storage()));
+  for (const ElementBound& b : bounds) y.push_back(farther_neighbour(b, rows.slice_storage(slice)));
   return y;
 }
 
@@ -83,39 +92,51 @@ double ratio_of(double got, const ElementBound& b, const Contract& c, DType stor
   return allowed > 0 ? e.lower / allowed : e.lower > 0 ? kInfinity : 0;
 }
 
-AttackScore score_of(const CaseRows& rows, const std::vector<ElementBound>& bounds, const std::vector<double>& y, const Contract& c,
-                     double bound_scale) {
-  AttackScore s;
-  s.elements = static_cast<std::int64_t>(bounds.size());
+// Adds a slice to the score; elements are counted through the slices.
+void add_score(AttackScore& s, const std::vector<ElementBound>& bounds, const std::vector<double>& y, const Contract& c, DType storage,
+               double bound_scale) {
+  const std::int64_t first = s.elements;
+  s.elements += static_cast<std::int64_t>(bounds.size());
   for (std::size_t i = 0; i < bounds.size(); ++i) {
     if (!has_finite_bound(bounds[i])) continue;
     ++s.finite;
-    const double ratio = ratio_of(y[i], bounds[i], c, rows.storage(), bound_scale);
+    const double ratio = ratio_of(y[i], bounds[i], c, storage, bound_scale);
     if (ratio > s.ratio) {
       s.ratio = ratio;
-      s.element = static_cast<std::int64_t>(i);
+      s.element = first + static_cast<std::int64_t>(i);
     }
   }
-  return s;
 }
 
-// A row with its bounds, so that several kernels share them.
+// A candidate with its bounds, so that several kernels share them.
 class ScoredRow {
  public:
   ScoredRow(const RowCandidate& row, const Contract& contract, double bound_scale)
-      : rows_(row.to_case()), contract_(contract), bound_scale_(bound_scale), bounds_(slice_bounds(rows_, 0, contract, kBits)) {}
+      : rows_(row.to_case()), contract_(contract), bound_scale_(bound_scale) {
+    for (std::int64_t s = 0; s < rows_.slices(); ++s) bounds_.push_back(slice_bounds(rows_, s, contract, kBits));
+  }
 
   AttackScore score(const KernelOptions& kernel) const {
-    const std::vector<double> y = outputs_of(rows_, kernel, contract_, bounds_);
-    const AttackScore s = score_of(rows_, bounds_, y, contract_, bound_scale_);
-    return s.ratio <= 1 ? s : score_of(rows_, slice_bounds(rows_, 0, contract_, kProofBits), y, contract_, bound_scale_);
+    AttackScore total;
+    for (std::int64_t s = 0; s < rows_.slices(); ++s) {
+      const std::vector<ElementBound>& bounds = bounds_[static_cast<std::size_t>(s)];
+      const std::vector<double> y = outputs_of(rows_, s, kernel, contract_, bounds);
+      AttackScore with = total;
+      add_score(with, bounds, y, contract_, rows_.slice_storage(s), bound_scale_);
+      if (with.ratio > 1 && with.ratio > total.ratio) {
+        with = total;
+        add_score(with, slice_bounds(rows_, s, contract_, kProofBits), y, contract_, rows_.slice_storage(s), bound_scale_);
+      }
+      total = with;
+    }
+    return total;
   }
 
  private:
   CaseRows rows_;
   const Contract& contract_;
   double bound_scale_;
-  std::vector<ElementBound> bounds_;
+  std::vector<std::vector<ElementBound>> bounds_;
 };
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include "oracles/ops/op.h"
 
 namespace normfuzz {
 namespace {
@@ -38,10 +41,13 @@ void keep_in_arena(RowCandidate& row) {
   if (row.arena == Arena::kExtreme) return;
   const NormalRange range = normal_range(row.storage, row.accumulate);
   for (double& v : row.x) v = stored(row.storage, between_powers(v, range.x_low, range.x_high));
+  const bool cotangent = find_op(row.op)->affine();  // dy, else b
+  for (double& v : row.other)
+    v = stored(row.storage, between_powers(v, cotangent ? range.weight_low : range.x_low, cotangent ? range.weight_high : range.x_high));
   for (double& v : row.weight) v = stored(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
   for (double& v : row.bias)
     v = row.arena != Arena::kBiased ? 0 : stored(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
-  row.epsilon = between_powers(row.epsilon, range.epsilon_low, range.epsilon_high);
+  if (row.epsilon != 0) row.epsilon = between_powers(row.epsilon, range.epsilon_low, range.epsilon_high);
 }
 
 Tensor tensor_of(DType d, const std::vector<std::int64_t>& shape, const std::vector<double>& values) {
@@ -133,16 +139,58 @@ void change_row(RowCandidate& row, Stream& s) {
 }  // namespace
 
 Case RowCandidate::to_case() const {
+  const OpInfo& info = *find_op(op);
   Case c;
   c.op = op;
-  c.params["epsilon"] = epsilon;
+  const auto accepts = [&](std::string_view name) { return std::find(info.params.begin(), info.params.end(), name) != info.params.end(); };
+  if (accepts("epsilon")) c.params["epsilon"] = epsilon;
   if (weight_offset != 0) c.params["weight_offset"] = weight_offset;
-  const std::vector<std::int64_t> cols{size()};
-  c.inputs.emplace_back("x", tensor_of(storage, {1, size()}, x));
-  c.inputs.emplace_back("weight", tensor_of(weight_dtype, cols, weight));
-  c.inputs.emplace_back("bias", tensor_of(weight_dtype, cols, bias));
+  if (accepts("p")) c.params["p"] = p;
+  if (!epsilon_mode.empty()) c.params["epsilon_mode"] = epsilon_mode;
+  if (accepts("learning_rate")) c.params["learning_rate"] = learning_rate;
+  for (const InputSpec& input : info.inputs) {
+    if (input.name == "x" || input.name == "a")
+      c.inputs.emplace_back(input.name, tensor_of(storage, {rows, size()}, x));
+    else if (input.name == "dy" || input.name == "b")
+      c.inputs.emplace_back(input.name, tensor_of(storage, {rows, size()}, other));
+    else
+      c.inputs.emplace_back(input.name, tensor_of(weight_dtype, {size()}, input.name == "weight" ? weight : bias));
+  }
   return c;
 }
+
+namespace {
+
+// b of distance and cosine: a row of its own, near x, or x a few neighbours off; dy: values of any scale, one element, or all equal.
+void draw_other(RowCandidate& row, Stream& s, bool cotangent, double scale) {
+  const int kind = static_cast<int>(s.below(4));
+  const double ulp = 2 * format_of(row.storage).unit_roundoff;
+  const std::size_t only = s.below(row.x.size());
+  for (std::size_t i = 0; i < row.x.size(); ++i) {
+    const double g = s.gaussian();
+    double v = scale * g;
+    if (cotangent) v = kind == 0 ? g : kind == 1 ? (i == only ? 1 : 0) : kind == 2 ? 1 + 0.01 * g : random_parameter(s, 8);
+    if (!cotangent && kind == 1) v = row.x[i] * (1 + static_cast<double>(s.between(-4, 4)) * ulp);
+    if (!cotangent && kind == 2) v = row.x[i] + 0.01 * scale * g;
+    row.other.push_back(stored(row.storage, v));
+  }
+}
+
+// The parameters of the ops without an affine map: p, the mode of epsilon, and an epsilon of the size that its mode compares with.
+void draw_norm_parameters(RowCandidate& row, Stream& s, double scale) {
+  static constexpr double kOrders[] = {1, 2, 2, 2, 3, 1.5, 2.5, 4, std::numeric_limits<double>::infinity()};
+  const Formula formula = find_op(row.op)->formula;
+  if (formula != Formula::kRms && formula != Formula::kCosine) row.p = kOrders[s.below(std::size(kOrders))];
+  const double relative = std::ldexp(1.0, static_cast<int>(s.between(-12, 4)));
+  if (formula == Formula::kRms) row.epsilon = s.chance(50) ? 0 : row.epsilon;
+  if (formula != Formula::kCosine && formula != Formula::kLpNormalize) return;
+  static constexpr const char* kModes[] = {"none", "max_norm", "add_outside", "add_inside", "max_square"};
+  row.epsilon_mode = kModes[s.below(formula == Formula::kCosine ? 2 : row.p == 2 ? 5 : 3)];
+  const bool square = row.epsilon_mode == "add_inside" || row.epsilon_mode == "max_square";
+  row.epsilon = row.epsilon_mode == "none" ? 0 : epsilon_near((square ? scale * scale : scale) * relative);
+}
+
+}  // namespace
 
 RowCandidate random_candidate(Stream& s, Arena arena, const std::string& op, DType storage, const Contract& contract) {
   RowCandidate row;
@@ -159,7 +207,10 @@ RowCandidate random_candidate(Stream& s, Arena arena, const std::string& op, DTy
   const int regime = static_cast<int>(s.below(8));
   const double mean =
       regime == 6 || s.chance(40) ? 0 : std::exp2(s.uniform() * (narrow || storage == DType::kF16 ? 6 : format_of(storage).precision));
-  for (std::int64_t i = 0; i < n; ++i)
+  const OpInfo& info = *find_op(op);
+  const bool summed = info.shape == OutputShape::kGradients || info.shape == OutputShape::kUpdate;
+  if (summed) row.rows = static_cast<std::int64_t>(1 + s.below(5));
+  for (std::int64_t i = 0; i < n * row.rows; ++i)
     row.x.push_back(stored(storage, scale * (mean + shape_value(s, regime, i, n, 2 * format_of(storage).unit_roundoff))));
   const double parameter_octaves = extreme ? 2.0 * octaves : narrow ? 4 : 8;
   const bool unit = s.chance(30), no_bias = unit || s.chance(40);
@@ -169,14 +220,25 @@ RowCandidate random_candidate(Stream& s, Arena arena, const std::string& op, DTy
   }
   const double relative = std::ldexp(1.0, static_cast<int>(s.between(narrow ? -8 : -24, narrow ? 8 : 16)));
   row.epsilon = s.chance(30) && !narrow ? epsilon_near(1e-5) : epsilon_near(scale * scale * relative);
-  if (op == "rms_norm" && s.chance(25)) row.weight_offset = 1;
+  if (info.formula == Formula::kRmsNorm && s.chance(25)) row.weight_offset = 1;
+  if (std::any_of(info.inputs.begin(), info.inputs.end(), [](const InputSpec& i) { return i.name == "dy" || i.name == "b"; }))
+    draw_other(row, s, info.affine(), scale);
+  if (!info.affine()) draw_norm_parameters(row, s, scale);
+  if (info.shape == OutputShape::kUpdate) row.learning_rate = stored(DType::kF32, std::exp2(-10 * s.uniform()));
   keep_in_arena(row);
   return row;
 }
 
 void mutate(RowCandidate& row, Stream& s) {
   for (std::uint64_t k = 1 + s.below(3); k > 0; --k) {
-    switch (s.below(9)) {
+    switch (s.below(row.other.empty() ? 9 : 12)) {
+      case 9:
+      case 10:
+      case 11: {
+        double& v = any_of(row.other, s);
+        v = stored(row.storage, tweak(v, row.storage, s));
+        break;
+      }
       case 3:
         any_of(row.x, s) = any_of(row.x, s);
         break;
@@ -191,6 +253,7 @@ void mutate(RowCandidate& row, Stream& s) {
         break;
       }
       case 6:
+        if (row.epsilon == 0) break;
         row.epsilon = epsilon_near(s.chance(50) ? row.epsilon * std::exp2(2 * s.gaussian()) : row.epsilon * (1 + 1e-3 * s.gaussian()));
         break;
       case 7:

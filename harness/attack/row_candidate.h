@@ -20,6 +20,7 @@ enum class Arena : std::uint8_t {
 };
 inline constexpr Arena kArenas[] = {Arena::kPlain, Arena::kWide, Arena::kBiased, Arena::kExtreme};
 
+// One row; of a backward or an update, whose sums run over rows, up to five.
 struct RowCandidate {
   Arena arena = Arena::kPlain;
   std::string op;
@@ -27,8 +28,13 @@ struct RowCandidate {
   std::vector<double> x, weight, bias;  // numbers of their dtypes
   double epsilon = 0;                   // a number of float32
   double weight_offset = 0;
+  std::int64_t rows = 1;      // x and other hold that many rows one after another
+  std::vector<double> other;  // b of distance and cosine, dy of a backward; empty for the others
+  double p = 2;
+  std::string epsilon_mode;  // empty: the op has none
+  double learning_rate = 0;
 
-  std::int64_t size() const { return static_cast<std::int64_t>(x.size()); }
+  std::int64_t size() const { return static_cast<std::int64_t>(x.size()) / rows; }  // columns
   Case to_case() const;
 };
 

@@ -1,5 +1,9 @@
 #include "oracles/kernels/kernel.h"
 
+#include <limits>
+#include <string_view>
+#include <vector>
+
 #include "oracles/number/rounded.h"
 
 namespace normfuzz {
@@ -16,25 +20,51 @@ std::vector<double> run_in(const KernelOptions& kernel, std::string_view op, DTy
   return y;
 }
 
+// dweight and dbias, or the updated parameters.
 template <class T>
-std::vector<double> run_as(const KernelOptions& kernel, std::string_view op, DType storage, const RowInputs& row) {
-  return kernel.flush_to_zero ? run_in<Flushed<T>>(kernel, op, storage, row) : run_in<T>(kernel, op, storage, row);
+std::vector<double> sums_in(const KernelOptions& kernel, const CaseRows& rows, std::int64_t slice) {
+  const RoundedArithmetic<T> arithmetic(kernel, rows.slice_storage(slice));
+  const auto n = static_cast<std::size_t>(rows.cols());
+  ParameterGradients<RoundedArithmetic<T>> sums;
+  sums.weight.assign(n, arithmetic.start());
+  sums.bias.assign(n, arithmetic.start());
+  for (std::int64_t r = 0; r < rows.rows(); ++r) sums.add(rows.op(), arithmetic, rows.row(r));
+  const RowInputs row = rows.row(0);
+  std::vector<double> out;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(rows.slice_size(slice)); ++k) {
+    const T gradient = (k < n ? sums.weight : sums.bias)[k % n].total();
+    const double parameter = (k < n ? row.weight : row.bias)[k % n];
+    const bool update = rows.info().shape == OutputShape::kUpdate;
+    out.push_back(arithmetic.cast(static_cast<double>(update ? updated(arithmetic, parameter, row.learning_rate, gradient) : gradient)));
+  }
+  return out;
+}
+
+// Calls f with a number of the accumulation type.
+template <class F>
+std::vector<double> in_format(DType accumulate, bool flush, F f) {
+  switch (accumulate) {
+    case DType::kF64:
+      return flush ? f(Flushed<double>()) : f(double());
+    case DType::kF32:
+      return flush ? f(Flushed<float>()) : f(float());
+    case DType::kF16:
+      return flush ? f(Flushed<Narrow<DType::kF16>>()) : f(Narrow<DType::kF16>());
+    case DType::kBF16:
+      return flush ? f(Flushed<Narrow<DType::kBF16>>()) : f(Narrow<DType::kBF16>());
+  }
+  return {};
 }
 
 }  // namespace
 
 std::vector<double> run_kernel(const KernelOptions& kernel, std::string_view op, DType accumulate, DType storage, const RowInputs& row) {
-  switch (accumulate) {
-    case DType::kF64:
-      return run_as<double>(kernel, op, storage, row);
-    case DType::kF32:
-      return run_as<float>(kernel, op, storage, row);
-    case DType::kF16:
-      return run_as<Narrow<DType::kF16>>(kernel, op, storage, row);
-    case DType::kBF16:
-      return run_as<Narrow<DType::kBF16>>(kernel, op, storage, row);
-  }
-  return {};
+  return in_format(accumulate, kernel.flush_to_zero, [&](auto number) { return run_in<decltype(number)>(kernel, op, storage, row); });
+}
+
+std::vector<double> run_kernel(const KernelOptions& kernel, const CaseRows& rows, std::int64_t slice, DType accumulate) {
+  if (!rows.is_sums(slice)) return run_kernel(kernel, rows.op(), accumulate, rows.storage(), rows.row(slice));
+  return in_format(accumulate, kernel.flush_to_zero, [&](auto number) { return sums_in<decltype(number)>(kernel, rows, slice); });
 }
 
 }  // namespace normfuzz

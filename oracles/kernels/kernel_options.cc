@@ -56,9 +56,13 @@ std::string describe(const KernelOptions& k) {
                                                      {k.scaled, "scaled"},
                                                      {k.flush_to_zero, "ftz"},
                                                      {k.denormals_are_zero, "daz"},
-                                                     {k.cast_before_weight, "cast before weight"}};
+                                                     {k.cast_before_weight, "cast before weight"},
+                                                     {k.folded_xhat, "x s - m s"},
+                                                     {k.backward == BackwardForm::kMeansFirst, "g - (mean g + xhat c)"},
+                                                     {k.backward == BackwardForm::kFolded, "g r + (x b + c)"}};
   for (const auto& [set, name] : flags)
     if (set) add(name);
+  if (k.variant > 0) add("form " + std::to_string(k.variant));
   return s;
 }
 
@@ -73,9 +77,12 @@ bool allows(const Contract& c, const KernelOptions& k, std::int64_t n) {
   if (c.faithful || (c.moments & algorithm_of(k.moments)) == 0) return false;
   if (c.welford_tree_height > 0 && algorithm_of(k.moments) == kWelfordTree && merge_height(k, n) > c.welford_tree_height) return false;
   if (folded(k.association) && !c.folded_affine) return false;
+  if (k.folded_xhat && !c.folded_xhat) return false;
+  if (k.backward == BackwardForm::kFolded && !c.folded_backward) return false;
   // The correctly rounded result is half an ulp off, each step one more; 1/sqrt and d/sqrt are correctly rounded operations.
   if (k.root == Root::kRsqrt && std::abs(k.root_steps) + 0.5 > c.rsqrt_ulps) return false;
   if (c.robust_range != k.scaled) return false;
+  if (k.scaled && k.folded_xhat) return false;
   if (k.scaled && (k.moments != MomentsMethod::kTwoPass || k.association != Association::kScaleFirst)) return false;
   if (k.cast_before_weight && !c.cast_before_weight) return false;
   return (c.flush_to_zero || !k.flush_to_zero) && (c.denormals_are_zero || !k.denormals_are_zero);

@@ -114,7 +114,8 @@ BallNumber pow(const BallNumber& base, const Interval& exponent, Up exponent_err
     const Up absolute = low > 0 ? size * t * (Up(1) + t) : max(size * t * (Up(1) + t), Up(q_high) * exponent_error / Up(q_low));
     r.radius += absolute;
   }
-  return r.rounded(Up(2 * base.format->pow_ulps), base.format->eta);
+  // Among the subnormals an ulp is 2 eta.
+  return r.rounded(Up(2 * base.format->pow_ulps), Up(2 * base.format->pow_ulps + 1) * Up(base.format->eta));
 }
 
 BallNumber either(const BallNumber& a, const BallNumber& b) {

@@ -212,8 +212,8 @@ class RoundedArithmetic {
     const double nearest = static_cast<double>(T(v));
     if (!std::isfinite(nearest) || nearest == 0) return T(nearest);
     constexpr DType kFormat = NumberTraits<T>::kFormat;
-    const std::uint64_t bits = bits_from_value(kFormat, nearest) + static_cast<std::uint64_t>(std::int64_t{options_.root_steps});
-    return T(value_from_bits(kFormat, bits));
+    const auto bits = static_cast<std::int64_t>(bits_from_value(kFormat, nearest));  // of a positive number
+    return T(value_from_bits(kFormat, static_cast<std::uint64_t>(std::max<std::int64_t>(0, bits + options_.root_steps))));
   }
 
   static T negated(T v) { return T(-static_cast<double>(v)); }

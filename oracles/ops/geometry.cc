@@ -66,16 +66,6 @@ Status validate_affine(const Case& c, const std::vector<std::int64_t>& row_shape
   return Unit{};
 }
 
-int channel_axis(const Case& c) {
-  const int rank = c.input("x")->rank();
-  return c.text("layout", "nchw") == "nhwc" ? rank - 1 : rank == 3 ? 0 : 1;
-}
-
-int reduced_axis(const Case& c) {
-  const auto axis = static_cast<int>(c.integer("axis", -1));
-  return axis < 0 ? axis + first_input(c).rank() : axis;
-}
-
 // Dimension `axis` is the row; the others, in order, tell rows apart.
 RowView rows_along(const Tensor& x, int axis) {
   const auto strides = dense_strides(x.shape);
@@ -108,6 +98,16 @@ Tensor like_weight(const Case& c) {
 }
 
 }  // namespace
+
+int channel_axis(const Case& c) {
+  const int rank = c.input("x")->rank();
+  return c.text("layout", "nchw") == "nhwc" ? rank - 1 : rank == 3 ? 0 : 1;
+}
+
+int reduced_axis(const Case& c) {
+  const auto axis = static_cast<int>(c.integer("axis", -1));
+  return axis < 0 ? axis + first_input(c).rank() : axis;
+}
 
 int first_normalized_axis(const Case& c) {
   const auto axis = static_cast<int>(c.integer("normalized_axis", -1));

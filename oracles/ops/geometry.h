@@ -15,10 +15,12 @@ RowView trailing_rows(const Case& c);
 // A row is the channels at one position; layout "nchw" (the default; of rank 3: CHW) or "nhwc", rank 2 to 5.
 Status validate_channels(const Case& c);
 RowView channel_rows(const Case& c);
+int channel_axis(const Case& c);
 
 // A row lies along one axis (parameter axis, default -1) of the first input; b of distance and cosine has the shape and dtype of a.
 Status validate_axis(const Case& c);
 RowView axis_rows(const Case& c);
+int reduced_axis(const Case& c);
 
 // y like the first input: its dtype and shape; its strides and offset where those address every element once, dense otherwise.
 NamedTensors elements_like_input(const Case& c);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "harness/generate/generator.h"
+#include "tests/oracles/make_case.h"
 
 namespace normfuzz {
 namespace {
@@ -74,7 +75,7 @@ TEST(Filter, EveryDispatchTargetAgrees) {
 
 TEST(Filter, DoubleOutputsAreForMpfr) {
   const auto applies = [](const char* op, DType d, const char* contract) {
-    return filter_applies(CaseRows(case_of(op, d, 1, {1, 2}, kEpsilon)), *contract_named(contract, d));
+    return filter_applies(CaseRows(testing::case_of(op, d, 1, {1, 2}, testing::kEpsilon)), *contract_named(contract, d));
   };
   EXPECT_FALSE(applies("layer_norm", DType::kF64, "standard"));
   EXPECT_TRUE(applies("layer_norm", DType::kF32, "standard"));
