@@ -7,6 +7,7 @@
 #include "harness/explain/ablation.h"
 #include "harness/explain/suspects.h"
 #include "harness/shrink/edit.h"
+#include "oracles/ops/op.h"
 
 namespace normfuzz {
 namespace {
@@ -31,13 +32,14 @@ std::string family_of(const Judgement& j, const std::vector<std::string>& needs)
   if (has(needs, "epsilon")) return "epsilon";
   if (has(needs, "mean offset")) return "cancellation";
   if (has(needs, "weight") || has(needs, "bias") || has(needs, "weight offset")) return "parameters";
-  if (j.law == "ln.one_feature_forward") return "degenerate shapes";
+  if (has(needs, "layout") || has(needs, "axis")) return "axis and layout";
+  if (j.law.starts_with("ln.one_feature")) return "degenerate shapes";
   return "wrong result";
 }
 
 std::string shape_text(const Case& c) {
-  const auto [first, rows, cols] = shape_of(c);
-  std::string text = cols == 1 ? "one feature" : fmt::format("{} columns", cols);
+  const auto [rows, cols] = shape_of(c);
+  std::string text = cols > 1 ? fmt::format("{} columns", cols) : find_op(c.op)->affine() ? "one feature" : "one element";
   if (rows > 1) text += fmt::format(" in {} rows", rows);
   return text;
 }
@@ -57,7 +59,9 @@ std::string what_happened(const Judgement& j, DType d) {
   const ElementEvidence& e = j.evidence[0];
   const std::string got = number_text(e.got, d), exact = number_text(e.exact, d);
   if (j.law == "ln.one_feature_forward") return fmt::format("returns {} instead of the bias {}", got, exact);
-  const std::string values = fmt::format("returns {} where the exact value is {}", got, exact);
+  if (j.law.starts_with("ln.one_feature")) return fmt::format("returns {} = {} instead of 0", e.output, got);
+  const std::string place = e.output == "y" ? "" : fmt::format("{}[{}] = ", e.output, e.index);
+  const std::string values = fmt::format("returns {}{} where the exact value is {}", place, got, exact);
   if (j.verdict == Verdict::kRangeLimit)
     return values + ": a statistic leaves the range of the accumulation type, which the contract allows";
   return values + fmt::format(" and the contract allows an error of {:.3g}", e.allowed);
@@ -71,21 +75,24 @@ bool about_numbers(const Judgement& j) {
 // Cases beside the shrunk one: simple numbers match many wrong formulas by luck.
 std::vector<Case> relatives_of(const Case& c) {
   std::vector<Case> out;
-  const auto scaled = [&](double factor) { return with_input(c, "x", mapped(*c.input("x"), [&](double v) { return v * factor; })); };
-  for (const double factor : {1.25, 1.375, 1.625, 1.75}) out.push_back(scaled(factor));
+  for (const double factor : {1.25, 1.375, 1.625, 1.75}) out.push_back(scaled(c, factor));
   // Wrong uses of a small epsilon agree to 16 bits; those of a large one do not, nor do those beside values of its own size.
-  for (const double epsilon : {0x1p-6, 1.0}) out.push_back(with_epsilon(scaled(1.25), epsilon));
+  if (find_op(c.op)->affine() || c.epsilon() != 0)
+    for (const double epsilon : {0x1p-6, 1.0}) out.push_back(with_epsilon(scaled(c, 1.25), epsilon));
   double largest = 0;
-  for (const double v : c.input("x")->values()) largest = std::max(largest, std::fabs(v));
+  for (const double v : main_input(c).values()) largest = std::max(largest, std::fabs(v));
   constexpr double kRootOfEpsilon = 0x1p-8;  // near the root of 1e-5
-  if (largest > 0 && std::isfinite(largest)) out.push_back(scaled(1.25 * kRootOfEpsilon / std::exp2(std::ilogb(largest))));
-  Case parameters = scaled(1.25);  // weights and biases that differ from element to element
-  for (const char* name : {"weight", "bias"})
-    if (const Tensor* t = c.input(name)) {
-      double step = 0.5;
-      parameters.set_input(name, mapped(*t, [&](double v) { return v + (step += 0.25); }));
-    }
-  if (c.input("weight") || c.input("bias")) out.push_back(std::move(parameters));
+  if (largest > 0 && std::isfinite(largest)) out.push_back(scaled(c, 1.25 * kRootOfEpsilon / std::exp2(std::ilogb(largest))));
+  Case others = scaled(c, 1.25);  // weights, biases, cotangents and second rows that differ from element to element
+  bool any = false;
+  for (auto& [name, t] : others.inputs) {
+    if (!t || name == main_name(c)) continue;
+    double step = 0.5;
+    t = mapped(*t, [&](double v) { return v + (step += 0.25); });
+    any = true;
+  }
+  if (any) out.push_back(std::move(others));
+  std::erase_if(out, [](const Case& k) { return !validate(k); });
   return out;
 }
 

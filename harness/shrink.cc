@@ -89,9 +89,8 @@ class Shrinker {
 
   Focus focus() const {
     const auto& evidence = result_.examination.judgement.evidence;
-    const auto [first, rows, cols] = shape_of(result_.shrunk);
-    if (evidence.empty() || evidence[0].index < 0 || evidence[0].index >= rows * cols) return {};
-    return {evidence[0].index / cols, evidence[0].index % cols};
+    if (evidence.empty() || evidence[0].index < 0) return {};
+    return place_of(result_.shrunk, evidence[0].output, evidence[0].index);
   }
 
   std::vector<Examination> examined(const std::vector<Case>& cases) {

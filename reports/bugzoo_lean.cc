@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "harness/shrink/edit.h"
+#include "oracles/ops/op.h"
 #include "reports/bugzoo_entry.h"
 
 namespace normfuzz {
@@ -34,7 +35,7 @@ std::string list(const std::vector<double>& values) {
   return out + "]";
 }
 
-constexpr const char* kDefinitions = R"(noncomputable def mean (xs : List ℝ) : ℝ := xs.sum / xs.length
+constexpr const char* kAffine = R"(noncomputable def mean (xs : List ℝ) : ℝ := xs.sum / xs.length
 noncomputable def variance (xs : List ℝ) : ℝ := (xs.map fun x => (x - mean xs) ^ 2).sum / xs.length
 noncomputable def meanSquare (xs : List ℝ) : ℝ := (xs.map fun x => x ^ 2).sum / xs.length
 noncomputable def layerNorm (xs : List ℝ) (epsilon : ℝ) (weight bias : List ℝ) (i : ℕ) : ℝ :=
@@ -43,12 +44,48 @@ noncomputable def rmsNorm (xs : List ℝ) (epsilon : ℝ) (weight bias : List �
   xs.getD i 0 / √(meanSquare xs + epsilon) * weight.getD i 0 + bias.getD i 0
 )";
 
+constexpr const char* kBackward = R"(noncomputable def mean (xs : List ℝ) : ℝ := xs.sum / xs.length
+noncomputable def dot (xs ys : List ℝ) : ℝ := (List.zipWith (· * ·) xs ys).sum
+noncomputable def centred (xs : List ℝ) : List ℝ := xs.map fun x => x - mean xs
+-- `d` is the row itself (rms_norm) or the centred row (layer_norm).
+noncomputable def scale (d : List ℝ) (epsilon : ℝ) : ℝ := 1 / √(dot d d / d.length + epsilon)
+noncomputable def normalized (d : List ℝ) (epsilon : ℝ) : List ℝ := d.map fun v => v * scale d epsilon
+noncomputable def weighted (weight dy : List ℝ) : List ℝ := List.zipWith (· * ·) weight dy
+noncomputable def layerNormDx (xs dy weight : List ℝ) (epsilon : ℝ) (i : ℕ) : ℝ :=
+  let h := normalized (centred xs) epsilon
+  let g := weighted weight dy
+  scale (centred xs) epsilon * (g.getD i 0 - mean g - h.getD i 0 * (dot g h / xs.length))
+noncomputable def rmsNormDx (xs dy weight : List ℝ) (epsilon : ℝ) (i : ℕ) : ℝ :=
+  let h := normalized xs epsilon
+  let g := weighted weight dy
+  scale xs epsilon * (g.getD i 0 - h.getD i 0 * (dot g h / xs.length))
+-- Of column j, summed over rows (x, dy).
+noncomputable def layerNormDweight (rows : List (List ℝ × List ℝ)) (epsilon : ℝ) (j : ℕ) : ℝ :=
+  (rows.map fun r => r.2.getD j 0 * (normalized (centred r.1) epsilon).getD j 0).sum
+noncomputable def rmsNormDweight (rows : List (List ℝ × List ℝ)) (epsilon : ℝ) (j : ℕ) : ℝ :=
+  (rows.map fun r => r.2.getD j 0 * (normalized r.1 epsilon).getD j 0).sum
+noncomputable def dbias (rows : List (List ℝ × List ℝ)) (j : ℕ) : ℝ := (rows.map fun r => r.2.getD j 0).sum
+)";
+
+constexpr const char* kNorms = R"(noncomputable def dot (xs ys : List ℝ) : ℝ := (List.zipWith (· * ·) xs ys).sum
+noncomputable def lpNorm (p : ℝ) (xs : List ℝ) : ℝ := (xs.map fun x => |x| ^ p).sum ^ (1 / p)
+noncomputable def maxNorm (xs : List ℝ) : ℝ := (xs.map fun x => |x|).foldr max 0
+noncomputable def rms (xs : List ℝ) (epsilon : ℝ) : ℝ := √(dot xs xs / xs.length + epsilon)
+noncomputable def distance (norm : List ℝ → ℝ) (a b : List ℝ) : ℝ := norm (List.zipWith (· - ·) a b)
+noncomputable def cosine (atLeast : ℝ) (a b : List ℝ) : ℝ := dot a b / (max (lpNorm 2 a) atLeast * max (lpNorm 2 b) atLeast)
+-- The denominator of lp_normalize by its epsilon_mode.
+noncomputable def addInside (epsilon : ℝ) (xs : List ℝ) : ℝ := √(dot xs xs + epsilon)
+noncomputable def maxSquare (epsilon : ℝ) (xs : List ℝ) : ℝ := √(max (dot xs xs) epsilon)
+noncomputable def addOutside (norm : List ℝ → ℝ) (epsilon : ℝ) (xs : List ℝ) : ℝ := norm xs + epsilon
+noncomputable def atLeast (norm : List ℝ → ℝ) (epsilon : ℝ) (xs : List ℝ) : ℝ := max (norm xs) epsilon
+noncomputable def lpNormalize (length : List ℝ → ℝ) (xs : List ℝ) (i : ℕ) : ℝ := xs.getD i 0 / length xs
+)";
+
 // The offending element: the worst one of the judgement.
 const ElementEvidence* offender(const Finding& f) { return f.judgement.evidence.empty() ? nullptr : &f.judgement.evidence[0]; }
 
 struct Row {
-  std::vector<double> x, weight, bias;
-  std::int64_t column = 0;
+  std::vector<double> x, other;  // other: dy or b
 };
 
 bool all_finite(const std::vector<double>& v) {
@@ -57,42 +94,125 @@ bool all_finite(const std::vector<double>& v) {
   return true;
 }
 
-Row row_of(const Case& c, std::int64_t index) {
-  const auto [first, rows, cols] = shape_of(c);
-  const auto n = static_cast<std::size_t>(cols);
-  Row r{{}, std::vector<double>(n, 1), std::vector<double>(n, 0), index % cols};
-  for (std::int64_t i = 0; i < cols; ++i) r.x.push_back(c.input("x")->value(index / cols * cols + i));
-  if (const Tensor* w = c.input("weight")) r.weight = w->values();
-  if (const Tensor* b = c.input("bias")) r.bias = b->values();
-  for (double& w : r.weight) w += c.number("weight_offset", 0);
-  return r;
+// The rows that the element depends on: its own, or all of a sum over the rows.
+std::vector<Row> rows_of(const Case& c, const std::string& output, std::int64_t row) {
+  const auto [rows, cols] = shape_of(c);
+  const bool all = find_op(c.op)->shape == OutputShape::kUpdate || output == "dweight" || output == "dbias";
+  const std::vector<double> x = values_by_row(c, main_name(c));
+  std::vector<double> other;
+  for (const char* name : {"dy", "b"})
+    if (c.input(name)) other = values_by_row(c, name);
+  std::vector<Row> out;
+  for (std::int64_t r = all ? 0 : row; r < (all ? rows : row + 1); ++r) {
+    const auto part = [&](const std::vector<double>& v) {
+      return v.empty() ? v : std::vector<double>(v.begin() + r * cols, v.begin() + (r + 1) * cols);
+    };
+    out.push_back({part(x), part(other)});
+  }
+  return out;
+}
+
+std::vector<double> parameter(const Case& c, const char* name, double absent, double offset) {
+  const Tensor* t = c.input(name);
+  std::vector<double> v = t ? t->values() : std::vector<double>(static_cast<std::size_t>(shape_of(c).cols), absent);
+  for (double& e : v) e += offset;
+  return v;
+}
+
+std::string pairs(const std::vector<Row>& rows) {
+  std::string out = "[";
+  for (const Row& r : rows) out += fmt::format("{}({}, {})", out.size() > 1 ? ", " : "", list(r.x), list(r.other));
+  return out + "]";
+}
+
+struct Statement {
+  const char* definitions;
+  std::string value;  // of the offending element, as a term
+};
+
+std::string norm_text(double p) { return std::isinf(p) ? "maxNorm" : fmt::format("(lpNorm {})", rational(p)); }
+
+// Norms and what is made of them.
+Statement norm_statement(const Case& c, const Row& row, std::int64_t column) {
+  const std::string x = list(row.x), norm = norm_text(c.number("p", 2)), epsilon = rational(c.epsilon());
+  const std::string mode = c.text("epsilon_mode", "none");
+  switch (find_op(c.op)->formula) {
+    case Formula::kRms:
+      return {kNorms, fmt::format("rms {} {}", x, epsilon)};
+    case Formula::kDistance:
+      return {kNorms, fmt::format("distance {} {} {}", norm, x, list(row.other))};
+    case Formula::kCosine:
+      return {kNorms, fmt::format("cosine {} {} {}", epsilon, x, list(row.other))};
+    case Formula::kLpNormalize:
+      break;
+    default:
+      return {kNorms, fmt::format("{} {}", norm, x)};
+  }
+  const std::string length = mode == "add_inside"    ? fmt::format("(addInside {})", epsilon)
+                             : mode == "max_square"  ? fmt::format("(maxSquare {})", epsilon)
+                             : mode == "add_outside" ? fmt::format("(addOutside {} {})", norm, epsilon)
+                             : mode == "max_norm"    ? fmt::format("(atLeast {} {})", norm, epsilon)
+                                                     : norm;
+  return {kNorms, fmt::format("lpNormalize {} {} {}", length, x, column)};
+}
+
+Statement statement_of(const Case& c, const std::string& output, const std::vector<Row>& rows, std::int64_t column) {
+  const OpInfo& op = *find_op(c.op);
+  if (!op.affine()) return norm_statement(c, rows[0], column);
+  const std::string name = op.centred() ? "layerNorm" : "rmsNorm", epsilon = rational(c.epsilon());
+  const std::string weight = list(parameter(c, "weight", 1, c.number("weight_offset", 0)));
+  if (op.shape == OutputShape::kElements)
+    return {kAffine, fmt::format("{} {} {} {} {} {}", name, list(rows[0].x), epsilon, weight, list(parameter(c, "bias", 0, 0)), column)};
+  if (output == "dx")
+    return {kBackward, fmt::format("{}Dx {} {} {} {} {}", name, list(rows[0].x), list(rows[0].other), weight, epsilon, column)};
+  const bool bias = output == "dbias" || output == "bias_new";
+  const std::string gradient =
+      bias ? fmt::format("dbias {} {}", pairs(rows), column) : fmt::format("{}Dweight {} {} {}", name, pairs(rows), epsilon, column);
+  if (op.shape == OutputShape::kGradients) return {kBackward, gradient};
+  const std::vector<double> before = parameter(c, bias ? "bias" : "weight", bias ? 0 : 1, 0);
+  return {kBackward, fmt::format("({} - {} * {})", rational(before[static_cast<std::size_t>(column)]),
+                                 rational(c.number("learning_rate", 0)), gradient)};
 }
 
 std::string statement(const Entry& e, const ElementEvidence& at) {
   const Finding& f = e.finding;
-  const Row row = row_of(f.shrunk, at.index);
-  if (!all_finite(row.x) || !all_finite(row.weight) || !all_finite(row.bias))
-    return "-- The row holds a NaN or an infinity: no statement over the reals.\n";
-  const std::string value = fmt::format("{} {} {} {} {} {}", f.op == "rms_norm" ? "rmsNorm" : "layerNorm", list(row.x),
-                                        rational(f.shrunk.epsilon()), list(row.weight), list(row.bias), row.column);
-  if (f.law == "ln.one_feature_forward") {
-    std::string out = fmt::format(
-        "/-- one_feature_layernorm_scalar_contract, for this case: the exact value is the bias. -/\ndef contract : Prop :=\n  {} = {}\n",
-        value, rational(at.exact));
+  const Place place = place_of(f.shrunk, at.output, at.index);
+  const std::vector<Row> rows = rows_of(f.shrunk, at.output, place.row);
+  for (const Row& r : rows)
+    if (!all_finite(r.x) || !all_finite(r.other)) return "-- A row holds a NaN or an infinity: no statement over the reals.\n";
+  for (const char* name : {"weight", "bias"})
+    if (!all_finite(parameter(f.shrunk, name, 0, 0))) return "-- A parameter is a NaN or an infinity: no statement over the reals.\n";
+  const auto [definitions, value] = statement_of(f.shrunk, at.output, rows, place.col);
+  const std::string begin = std::string(definitions) + "\n";
+  if (f.law.starts_with("ln.one_feature")) {
+    const char* name = f.law == "ln.one_feature_forward"
+                           ? "one_feature_layernorm_scalar_contract, for this case: the exact value is the bias"
+                           : "For one feature the gradient is zero; for this case";
+    const std::string out = begin + fmt::format("/-- {}. -/\ndef contract : Prop :=\n  {} = {}\n", name, value, rational(at.exact));
     if (std::isfinite(at.got))
       return out + fmt::format("\n/-- What the kernel returned is another number. -/\ndef divergence : Prop :=\n  {} ≠ {}\n",
                                rational(at.got), value);
     return out + "\n-- The kernel returned a NaN or an infinity, which is no real number.\n";
   }
+  if (!std::isfinite(at.exact)) return "-- The exact result is no real number.\n";
   if (!std::isfinite(at.got))
-    return fmt::format(
-        "/-- The exact value is finite and this large at most; the kernel returned {}. -/\ndef divergence : Prop :=\n  |{}| ≤ {}\n",
-        number_text(at.got), value, rational(std::nextafter(std::fabs(at.exact), HUGE_VAL)));
-  if (!std::isfinite(at.allowed)) return "-- The contract bounds no error here.\n";
-  return fmt::format(
-      "/-- The kernel's result is farther from the exact value than the contract '{}' allows. -/\ndef divergence : Prop :=\n  {} < |{} - "
-      "{}|\n",
-      f.law, rational(at.allowed), rational(at.got), value);
+    return begin + fmt::format(
+                       "/-- The exact value is finite and this large at most; the kernel returned {}. -/\ndef divergence : Prop :=\n  |{}| "
+                       "≤ {}\n",
+                       number_text(at.got), value, rational(std::nextafter(std::fabs(at.exact), HUGE_VAL)));
+  if (!std::isfinite(at.allowed)) return begin + "-- The contract bounds no error here.\n";
+  return begin + fmt::format(
+                     "/-- The kernel's result is farther from the exact value than the contract '{}' allows. -/\ndef divergence : Prop "
+                     ":=\n  {} < |{} - {}|\n",
+                     f.law, rational(at.allowed), rational(at.got), value);
+}
+
+// The output has the element, and the law is about its number.
+bool numeric(const Finding& f, const ElementEvidence* at) {
+  if (!at || at->index < 0 || f.law.starts_with("bit.") || !find_op(f.shrunk.op)) return false;
+  for (const auto& [name, t] : find_op(f.shrunk.op)->output_layouts(f.shrunk))
+    if (name == at->output) return at->index < t.size();
+  return false;
 }
 
 }  // namespace
@@ -105,10 +225,8 @@ std::string lean_text(const Entry& e) {
       "Mathlib\n\nnamespace NormFuzz\n\n",
       f.slug.empty() ? slug_of(f) : f.slug, law.theorem);
   const ElementEvidence* at = offender(f);
-  const bool numeric = at && at->output == "y" && at->index >= 0 && f.law.substr(0, 4) != "bit." && f.shrunk.input("x") &&
-                       at->index < f.shrunk.input("x")->size();
-  if (numeric)
-    out += std::string(kDefinitions) + "\n" + statement(e, *at);
+  if (numeric(f, at))
+    out += statement(e, *at);
   else
     out += "-- The law is about bits, memory or the process, not about real numbers: nothing to state here.\n";
   return out + "\nend NormFuzz\n";

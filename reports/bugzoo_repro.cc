@@ -204,7 +204,7 @@ Words words_of(const Entry& e, bool cpp) {
       {"@BIAS@", tensor(c.input("bias"))},
       {"@Y@", tensor(&outputs[0].second)},
       {"@EPSILON@", hex_from_value(c.epsilon())},
-      {"@NORMALIZED_AXIS@", fmt::format("{}", shape_of(c).first_axis)},
+      {"@NORMALIZED_AXIS@", fmt::format("{}", row_axis(c))},
       {"@EXACT@", listed(e, [&](const ElementEvidence& v) { return number(v.exact); })},
       {"@ALLOWED@", listed(e, [&](const ElementEvidence& v) { return number(v.allowed); })},
   };

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "harness/shrink/edit.h"
 #include "harness/shrink/simplicity.h"
+#include "oracles/ops/op.h"
 
 namespace normfuzz {
 namespace {
@@ -18,33 +20,44 @@ double mean_of(const double* x, std::int64_t n) {
   return sum;
 }
 
-// x with every row moved by what `shift` says of it.
-Case with_each_row(const Case& c, const auto& change) {
-  const auto [first, rows, cols] = shape_of(c);
-  Tensor x = *c.input("x");
-  Values v = x.values();
-  for (std::int64_t r = 0; r < rows; ++r) change(v.data() + r * cols, cols);
-  set_values(x, 0, v);
-  return with_input(c, "x", std::move(x));
-}
-
 // mean((x - centre)^2) of the first row: what epsilon is added to.
 double statistic(const Case& c) {
-  const Values v = c.input("x")->values();
+  const Values v = values_by_row(c, "x");
   const std::int64_t n = shape_of(c).cols;
-  const double centre = c.op == "rms_norm" ? 0 : mean_of(v.data(), n);
+  const double centre = find_op(c.op)->centred() ? mean_of(v.data(), n) : 0;
   double sum = 0;
   for (std::int64_t i = 0; i < n; ++i)
     sum += (v[static_cast<std::size_t>(i)] - centre) * (v[static_cast<std::size_t>(i)] - centre) / static_cast<double>(n);
   return sum;
 }
 
+std::vector<std::int64_t> up_to(std::int64_t n) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(n));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+// Padded rows of a matrix stay padded alike in a relative of other rows or `cols` columns.
+void keep_layout(const Case& c, Case& relative, std::int64_t cols) {
+  const Tensor& x = main_input(c);
+  if (x.rank() != 2 || x.dense() || form_of(c) != Form::kRows) return;
+  Tensor& t = *relative.input(main_name(c));
+  const std::int64_t have = shape_of(c).cols;
+  if (cols == have)
+    t.strides = x.strides;
+  else if (x.strides[1] == 1 && x.strides[0] > have)
+    t.strides[0] = cols + x.strides[0] - have;
+  else
+    return;
+  t.offset = x.offset;
+}
+
 double nearest_epsilon(double e) { return value_from_bits(DType::kF32, bits_from_value(DType::kF32, e)); }
 
 void mean_offset(const Case& c, std::vector<Ablation>& out) {
-  if (c.op == "rms_norm") return;  // subtracts no mean
-  const Values v = c.input("x")->values();
-  const auto [first, rows, cols] = shape_of(c);
+  if (!find_op(c.op)->centred()) return;  // subtracts no mean
+  const Values v = values_by_row(c, "x");
+  const auto [rows, cols] = shape_of(c);
   bool offset = false;
   for (std::int64_t r = 0; r < rows; ++r) {
     const double m = mean_of(v.data() + r * cols, cols);
@@ -55,11 +68,11 @@ void mean_offset(const Case& c, std::vector<Ablation>& out) {
   if (!offset) return;
   // By the first element the differences stay exact; by the mean the row is centred.
   out.push_back({"mean offset",
-                 {with_each_row(c,
+                 {with_each_row(c, "x",
                                 [](double* x, std::int64_t n) {
                                   for (double first_x = x[0], *e = x; e < x + n; ++e) *e -= first_x;
                                 }),
-                  with_each_row(c, [](double* x, std::int64_t n) {
+                  with_each_row(c, "x", [](double* x, std::int64_t n) {
                     for (double m = mean_of(x, n), *e = x; e < x + n; ++e) *e -= m;
                   })}});
 }
@@ -69,24 +82,57 @@ constexpr int kFarFromOne = 8;
 
 void scale(const Case& c, std::vector<Ablation>& out) {
   double largest = 0;
-  for (const double v : c.input("x")->values())
+  for (const double v : main_input(c).values())
     if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
   const int k = largest == 0 ? 0 : std::ilogb(largest);
   if (std::abs(k) < kFarFromOne) return;
-  const Case scaled = with_input(c, "x", mapped(*c.input("x"), [&](double v) { return std::ldexp(v, -k); }));
+  const Case near_one = scaled(c, std::ldexp(1.0, -k));
+  if (c.epsilon() == 0) {
+    out.push_back({"scale", {near_one}});
+    return;
+  }
   // With epsilon scaled alike the exact result is the same, so what goes away is an effect of the range.
-  const double epsilon = nearest_epsilon(std::ldexp(c.epsilon(), -2 * k));
-  const bool keeps_result = std::isfinite(epsilon) && (epsilon > 0 || c.epsilon() == 0);
-  out.push_back({"scale", {with_epsilon(scaled, keeps_result ? epsilon : c.epsilon())}});
+  const std::string mode = c.text("epsilon_mode", "");
+  const double epsilon = nearest_epsilon(std::ldexp(c.epsilon(), mode == "add_outside" || mode == "max_norm" ? -k : -2 * k));
+  const bool keeps_result = std::isfinite(epsilon) && epsilon > 0;
+  out.push_back({"scale", {with_epsilon(near_one, keeps_result ? epsilon : c.epsilon())}});
 }
 
 void epsilon(const Case& c, std::vector<Ablation>& out) {
+  if (!find_op(c.op)->affine()) {
+    if (c.epsilon() != 0) out.push_back({"epsilon", {without_param(without_param(c, "epsilon"), "epsilon_mode")}});
+    return;
+  }
   if (c.epsilon() != kPlainEpsilon) out.push_back({"epsilon", {with_epsilon(c, kPlainEpsilon)}});
   const double s = statistic(c);
   if (!(s > 0) || !std::isfinite(s) || c.epsilon() == 0) return;
   // So small beside the statistic that no bit of the result depends on it.
   const double small = nearest_epsilon(std::ldexp(1.0, std::ilogb(s) - 2 * format_of(c.dtype()).precision));
   if (small > 0 && small < c.epsilon()) out.push_back({"epsilon", {with_epsilon(c, small)}});
+}
+
+// The other inputs and numbers of the ops that have them.
+void other_arguments(const Case& c, std::vector<Ablation>& out) {
+  if (const Tensor* dy = c.input("dy")) {
+    const Values v = dy->values();
+    if (std::any_of(v.begin(), v.end(), [](double e) { return e != 1; }))
+      out.push_back({"cotangent", {with_input(c, "dy", mapped(*dy, [](double) { return 1.0; }))}});
+  }
+  if (c.number("p", 2) != 2) out.push_back({"p", {without_param(c, "p")}});
+  if (const double rate = c.number("learning_rate", 1); rate != 1) {
+    Case plain = c;
+    plain.params["learning_rate"] = 1.0;
+    out.push_back({"learning rate", {std::move(plain)}});
+  }
+}
+
+// The same rows along the last axis, or in the other layout.
+void axis_and_layout(const Case& c, std::vector<Ablation>& out) {
+  if (form_of(c) == Form::kRows) return;
+  if (row_kind(c) == RowKind::kAxis)
+    out.push_back({"axis", {arranged(c, Form::kRows)}});
+  else
+    out.push_back({"layout", {arranged(c, form_of(c) == Form::kColumns ? Form::kChannelsLast : Form::kColumns)}});
 }
 
 void parameters(const Case& c, std::vector<Ablation>& out) {
@@ -127,18 +173,14 @@ void layout(const Case& c, std::vector<Ablation>& out) {
 }
 
 void rows(const Case& c, std::vector<Ablation>& out) {
-  const auto [first, count, cols] = shape_of(c);
+  const auto [count, cols] = shape_of(c);
   if (count < 2) return;
   constexpr std::int64_t kMost = 8;
   Ablation a{"rows", {}};
-  const Values v = c.input("x")->values();
+  const std::vector<std::int64_t> all = up_to(cols);
   for (std::int64_t r = 0; r < std::min(count, kMost); ++r) {
-    Case one = with_rows(c, 1, Values(v.begin() + r * cols, v.begin() + (r + 1) * cols));
-    const Tensor& x = *c.input("x");
-    if (x.rank() == 2 && !x.dense()) {
-      one.input("x")->strides = x.strides;
-      one.input("x")->offset = x.offset;
-    }
+    Case one = arranged(c, std::span(&r, 1), all, form_of(c));
+    keep_layout(c, one, cols);
     a.without.push_back(std::move(one));
   }
   out.push_back(std::move(a));
@@ -154,32 +196,32 @@ void dtype(const Case& c, std::vector<Ablation>& out) {
 }
 
 void values(const Case& c, std::vector<Ablation>& out) {
-  const Values v = c.input("x")->values();
-  if (!std::all_of(v.begin(), v.end(), [](double e) { return std::isfinite(e); }))
-    out.push_back({"special values", {with_input(c, "x", mapped(*c.input("x"), [](double e) { return std::isfinite(e) ? e : 1; }))}});
-  const auto [first, count, cols] = shape_of(c);
+  Case finite = c;
+  bool any_special = false;
+  for (auto& [name, t] : finite.inputs) {
+    if (!t || !is_row_input(name)) continue;
+    for (const double v : t->values()) any_special |= !std::isfinite(v);
+    t = mapped(*t, [](double e) { return std::isfinite(e) ? e : 1; });
+  }
+  if (any_special) out.push_back({"special values", {std::move(finite)}});
+  const std::string name = main_name(c);
+  const Values v = values_by_row(c, name);
+  const auto cols = static_cast<std::size_t>(shape_of(c).cols);
   const bool zero = std::all_of(v.begin(), v.end(), [](double e) { return e == 0; });
   bool constant = cols > 1;
-  for (std::size_t i = 0; i < v.size(); ++i)
-    constant = constant && v[i] == v[i / static_cast<std::size_t>(cols) * static_cast<std::size_t>(cols)];
+  for (std::size_t i = 0; i < v.size(); ++i) constant = constant && v[i] == v[i / cols * cols];
   if (!zero && !constant) return;
   out.push_back({zero ? "zero row" : "constant row",
-                 {with_each_row(c, [](double* x, std::int64_t) { x[0] = x[0] == 0 ? 1 : 2 * x[0]; }),
-                  with_each_row(c, [](double* x, std::int64_t n) { x[n - 1] = x[n - 1] == 0 ? 3 : x[n - 1] / 2; })}});
+                 {with_each_row(c, name, [](double* x, std::int64_t) { x[0] = x[0] == 0 ? 1 : 2 * x[0]; }),
+                  with_each_row(c, name, [](double* x, std::int64_t n) { x[n - 1] = x[n - 1] == 0 ? 3 : x[n - 1] / 2; })}});
 }
 
 Case repeated(const Case& c, std::int64_t to) {
-  const auto [first, count, cols] = shape_of(c);
-  const Values v = c.input("x")->values();
-  Values wide;
-  for (std::int64_t r = 0; r < count; ++r)
-    for (std::int64_t i = 0; i < to; ++i) wide.push_back(v[static_cast<std::size_t>(r * cols + i % cols)]);
-  Case out = with_rows(c, count, wide);
-  const Tensor& x = *c.input("x");
-  if (x.rank() == 2 && !x.dense() && x.strides[1] == 1 && x.strides[0] > cols) {
-    out.input("x")->strides[0] = to + x.strides[0] - cols;
-    out.input("x")->offset = x.offset;
-  }
+  const auto [rows, have] = shape_of(c);
+  std::vector<std::int64_t> cols = up_to(to);
+  for (std::int64_t& col : cols) col %= have;
+  Case out = arranged(c, up_to(rows), cols, form_of(c));
+  keep_layout(c, out, to);
   return out;
 }
 
@@ -187,8 +229,7 @@ Case repeated(const Case& c, std::int64_t to) {
 void add_relatives(std::vector<Case>& cases) {
   const std::size_t n = cases.size();
   for (std::size_t i = 0; i < n; ++i)
-    for (const double factor : {1.25, 1.75})
-      cases.push_back(with_input(cases[i], "x", mapped(*cases[i].input("x"), [&](double v) { return v * factor; })));
+    for (const double factor : {1.25, 1.75}) cases.push_back(scaled(cases[i], factor));
 }
 
 class Questions {
@@ -225,7 +266,8 @@ class Questions {
 
 std::vector<Ablation> ablations(const Case& c) {
   std::vector<Ablation> out;
-  for (const auto& find : {mean_offset, scale, epsilon, parameters, layout, rows, dtype, values}) find(c, out);
+  for (const auto& find : {mean_offset, scale, epsilon, parameters, other_arguments, axis_and_layout, layout, rows, dtype, values})
+    find(c, out);
   return out;
 }
 

@@ -1,9 +1,11 @@
 #include "harness/shrink/edit.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
 #include "harness/generate/layout.h"
+#include "oracles/ops/geometry.h"
 
 namespace normfuzz {
 namespace {
@@ -27,11 +29,6 @@ Tensor select(const Tensor& t, int axis, std::span<const std::int64_t> keep) {
   return out;
 }
 
-void reshape(Tensor& t, std::vector<std::int64_t> shape) {
-  t.shape = std::move(shape);
-  t = dense(std::move(t));
-}
-
 void erase_axis(Tensor& t, std::size_t axis) {
   t.shape.erase(t.shape.begin() + static_cast<std::ptrdiff_t>(axis));
   t.strides.erase(t.strides.begin() + static_cast<std::ptrdiff_t>(axis));
@@ -39,75 +36,156 @@ void erase_axis(Tensor& t, std::size_t axis) {
 
 }  // namespace
 
+RowView view_of(const Case& c) { return find_op(c.op)->rows(c); }
+
 Shape2 shape_of(const Case& c) {
-  const Tensor& x = *c.input("x");
-  const std::int64_t axis = c.integer("normalized_axis", -1);
-  Shape2 s{axis < 0 ? axis + x.rank() : axis, 1, 1};
-  for (std::int64_t i = 0; i < x.rank(); ++i) (i < s.first_axis ? s.rows : s.cols) *= x.shape[static_cast<std::size_t>(i)];
-  return s;
+  const RowView view = view_of(c);
+  return {view.rows(), view.cols()};
+}
+
+std::string main_name(const Case& c) { return c.input("x") ? "x" : "a"; }
+const Tensor& main_input(const Case& c) { return *c.input(main_name(c)); }
+bool is_row_input(std::string_view name) { return name == "x" || name == "dy" || name == "a" || name == "b"; }
+
+RowKind row_kind(const Case& c) {
+  const auto rows = find_op(c.op)->rows;
+  return rows == geometry::trailing_rows ? RowKind::kTrailing : rows == geometry::channel_rows ? RowKind::kChannels : RowKind::kAxis;
+}
+
+int row_axis(const Case& c) {
+  switch (row_kind(c)) {
+    case RowKind::kTrailing:
+      return geometry::first_normalized_axis(c);
+    case RowKind::kChannels:
+      return geometry::channel_axis(c);
+    case RowKind::kAxis:
+      break;
+  }
+  return geometry::reduced_axis(c);
+}
+
+Place place_of(const Case& c, std::string_view output, std::int64_t index) {
+  const OpInfo& op = *find_op(c.op);
+  if (op.shape == OutputShape::kRows) return {index, 0};
+  if (op.shape == OutputShape::kUpdate || (op.shape == OutputShape::kGradients && output != "dx")) return {0, index};
+  const RowView view = op.rows(c);
+  for (std::int64_t r = 0; r < view.rows(); ++r)
+    for (std::int64_t i = 0; i < view.cols(); ++i)
+      if (view.index(r, i) == index) return {r, i};
+  return {};
 }
 
 Case select(const Case& c, int axis, std::span<const std::int64_t> keep) {
   Case out = c;
-  const auto first = static_cast<int>(shape_of(c).first_axis);
+  const RowKind kind = row_kind(c);
+  const int first = row_axis(c);
   for (auto& [name, t] : out.inputs) {
     if (!t) continue;
-    if (name == "x")
+    if (is_row_input(name))
       t = select(*t, axis, keep);
-    else if (axis >= first)
+    else if (kind == RowKind::kTrailing ? axis >= first : axis == first)
       t = select(*t, axis - first, keep);
   }
   return out;
 }
 
-Case flattened(const Case& c) {
-  const auto [first, rows, cols] = shape_of(c);
-  Case out = c;
-  out.params.erase("normalized_axis");
-  for (auto& [name, t] : out.inputs)
-    if (t) reshape(*t, name == "x" ? std::vector<std::int64_t>{rows, cols} : std::vector<std::int64_t>{cols});
-  return out;
+std::vector<Form> forms_of(const Case& c) {
+  if (row_kind(c) == RowKind::kTrailing) return {Form::kRows};
+  if (row_kind(c) == RowKind::kAxis) return {Form::kRows, Form::kColumns};
+  return {Form::kRows, Form::kColumns, Form::kChannelsLast};
 }
 
-Case flattened(const Case& c, std::int64_t stride) {
-  Case out = flattened(c);
-  out.input("x")->strides[0] = stride;
-  return out;
+Form form_of(const Case& c) {
+  if (row_kind(c) == RowKind::kTrailing) return Form::kRows;
+  if (row_kind(c) == RowKind::kAxis) return row_axis(c) == main_input(c).rank() - 1 ? Form::kRows : Form::kColumns;
+  if (main_input(c).rank() == 2) return Form::kRows;
+  return c.text("layout", "nchw") == "nhwc" ? Form::kChannelsLast : Form::kColumns;
 }
 
-Case without_axis(const Case& c, int axis) {
+Case arranged(const Case& c, std::span<const std::int64_t> rows, std::span<const std::int64_t> cols, Form form) {
+  const RowView from = view_of(c);
+  const bool channels = row_kind(c) == RowKind::kChannels;
+  const auto r = static_cast<std::int64_t>(rows.size()), n = static_cast<std::int64_t>(cols.size());
+  std::vector<std::int64_t> shape = {r, n};
+  if (form == Form::kColumns) shape = channels ? std::vector<std::int64_t>{1, n, 1, r} : std::vector<std::int64_t>{n, r};
+  if (form == Form::kChannelsLast) shape = {1, 1, r, n};
   Case out = c;
-  const std::int64_t first = shape_of(c).first_axis;
+  for (const char* name : {"normalized_axis", "axis", "layout"}) out.params.erase(name);
+  if (form == Form::kChannelsLast) out.params["layout"] = std::string("nhwc");
+  if (form == Form::kColumns && !channels) out.params["axis"] = std::int64_t{0};
   for (auto& [name, t] : out.inputs) {
     if (!t) continue;
-    if (name == "x")
-      erase_axis(*t, static_cast<std::size_t>(axis));
-    else if (axis >= first)
-      erase_axis(*t, static_cast<std::size_t>(axis - first));
-  }
-  const std::int64_t rank = out.input("x")->rank(), begin = axis < first ? first - 1 : first;
-  if (begin == rank - 1)
-    out.params.erase("normalized_axis");
-  else
-    out.params["normalized_axis"] = begin - rank;
-  return out;
-}
-
-Case with_rows(const Case& c, std::int64_t rows, const std::vector<double>& x) {
-  const auto cols = static_cast<std::int64_t>(x.size()) / rows;
-  const std::int64_t have = shape_of(c).cols;
-  Case out = flattened(c);
-  for (auto& [name, t] : out.inputs) {
-    if (!t) continue;
-    Tensor fresh = Tensor::zeros(t->dtype, name == "x" ? std::vector<std::int64_t>{rows, cols} : std::vector<std::int64_t>{cols});
-    for (std::int64_t i = 0; i < fresh.size(); ++i) {
-      if (name == "x")
-        fresh.set_value(i, x[static_cast<std::size_t>(i)]);
-      else
-        fresh.set_bits(i, t->bits(i % have));
+    Tensor fresh = Tensor::zeros(t->dtype, is_row_input(name) ? shape : std::vector<std::int64_t>{n});
+    for (std::int64_t j = 0; j < n; ++j) {
+      const std::int64_t col = cols[static_cast<std::size_t>(j)];
+      if (!is_row_input(name)) fresh.set_bits(j, t->bits(col));
+      for (std::int64_t i = 0; is_row_input(name) && i < r; ++i)
+        fresh.set_bits(form == Form::kColumns ? j * r + i : i * n + j, t->bits(from.index(rows[static_cast<std::size_t>(i)], col)));
     }
     t = std::move(fresh);
   }
+  return out;
+}
+
+Case arranged(const Case& c, Form form) {
+  const auto [rows, cols] = shape_of(c);
+  std::vector<std::int64_t> every_row(static_cast<std::size_t>(rows)), every_col(static_cast<std::size_t>(cols));
+  std::iota(every_row.begin(), every_row.end(), 0);
+  std::iota(every_col.begin(), every_col.end(), 0);
+  return arranged(c, every_row, every_col, form);
+}
+
+Case with_row(const Case& c, std::int64_t row, const std::vector<double>& values, Form form) {
+  const std::int64_t have = shape_of(c).cols;
+  std::vector<std::int64_t> cols(values.size());
+  for (std::size_t i = 0; i < cols.size(); ++i) cols[i] = static_cast<std::int64_t>(i) % have;
+  Case out = arranged(c, std::span(&row, 1), cols, form);
+  set_values(*out.input(main_name(c)), 0, values);
+  return out;
+}
+
+std::optional<Case> without_axis(const Case& c, int axis) {
+  const Tensor& x = main_input(c);
+  const RowKind kind = row_kind(c);
+  const int first = row_axis(c), rank = x.rank();
+  if (rank < 2 || x.shape[static_cast<std::size_t>(axis)] != 1) return std::nullopt;
+  if (kind != RowKind::kTrailing && axis == first) return std::nullopt;
+  if (kind == RowKind::kTrailing && axis == first && axis == rank - 1) return std::nullopt;
+  // nchw of rank 5 loses a dimension of space, of rank 4 the batch; of rank 3 none.
+  const bool nchw = kind == RowKind::kChannels && first != rank - 1;
+  if (nchw && (rank == 5 ? axis < first : rank == 4 ? axis > 0 : true)) return std::nullopt;
+  Case out = c;
+  for (auto& [name, t] : out.inputs) {
+    if (!t) continue;
+    if (is_row_input(name))
+      erase_axis(*t, static_cast<std::size_t>(axis));
+    else if (kind == RowKind::kTrailing && axis >= first)
+      erase_axis(*t, static_cast<std::size_t>(axis - first));
+  }
+  if (kind == RowKind::kChannels) return out;
+  const char* parameter = kind == RowKind::kTrailing ? "normalized_axis" : "axis";
+  const std::int64_t begin = axis < first ? first - 1 : first;
+  if (begin == rank - 2)
+    out.params.erase(parameter);
+  else
+    out.params[parameter] = begin - (rank - 1);
+  return out;
+}
+
+std::vector<double> values_by_row(const Case& c, std::string_view name) {
+  const RowView view = view_of(c);
+  const Tensor& t = *c.input(name);
+  std::vector<double> out;
+  out.reserve(static_cast<std::size_t>(t.size()));
+  for (std::int64_t r = 0; r < view.rows(); ++r)
+    for (std::int64_t i = 0; i < view.cols(); ++i) out.push_back(t.value(view.index(r, i)));
+  return out;
+}
+
+Case scaled(const Case& c, double factor) {
+  Case out = c;
+  for (const char* name : {"x", "a", "b"})
+    if (Tensor* t = out.input(name)) *t = mapped(std::move(*t), [&](double v) { return v * factor; });
   return out;
 }
 
@@ -139,6 +217,15 @@ Case with_input(Case c, std::string_view name, std::optional<Tensor> t) {
 Case with_epsilon(Case c, double epsilon) {
   c.params["epsilon"] = epsilon;
   return c;
+}
+Case without_param(Case c, const std::string& name) {
+  c.params.erase(name);
+  return c;
+}
+
+bool takes(const Case& c, std::string_view param) {
+  const auto& params = find_op(c.op)->params;
+  return std::find(params.begin(), params.end(), param) != params.end();
 }
 
 }  // namespace normfuzz

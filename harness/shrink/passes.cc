@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <set>
 
 #include "harness/shrink/edit.h"
 #include "harness/shrink/simplicity.h"
+#include "oracles/ops/op.h"
 
 namespace normfuzz {
 namespace {
@@ -49,13 +51,12 @@ std::vector<Indices> subsets(std::int64_t extent, std::int64_t focus) {
   return out;
 }
 
-// Position of the focus along one dimension of x.
+// Position of the focus along one dimension of the row inputs.
 std::int64_t along(const Case& c, const Focus& focus, int axis) {
-  const Tensor& x = *c.input("x");
-  const auto first = static_cast<int>(shape_of(c).first_axis);
-  std::int64_t linear = axis < first ? focus.row : focus.col;
-  for (int i = (axis < first ? first : x.rank()) - 1; i > axis; --i) linear /= x.shape[static_cast<std::size_t>(i)];
-  return linear % x.shape[static_cast<std::size_t>(axis)];
+  const Tensor& x = main_input(c);
+  const auto [rows, cols] = shape_of(c);
+  const std::int64_t index = view_of(c).index(std::min(focus.row, rows - 1), std::min(focus.col, cols - 1));
+  return index / dense_strides(x.shape)[static_cast<std::size_t>(axis)] % x.shape[static_cast<std::size_t>(axis)];
 }
 
 double power_of_two_below(double v) { return v == 0 || !std::isfinite(v) ? 1 : std::copysign(std::ldexp(1.0, std::ilogb(v)), v); }
@@ -70,32 +71,19 @@ double largest(const std::vector<double>& v) {
   return m;
 }
 
-// The row of x that holds the focus.
-std::vector<double> focus_row(const Case& c, const Focus& focus) {
-  const auto [first, rows, cols] = shape_of(c);
-  const std::vector<double> x = c.input("x")->values();
+// The row of an input that holds the focus.
+std::vector<double> focus_row(const Case& c, const Focus& focus, std::string_view name) {
+  const auto [rows, cols] = shape_of(c);
+  const std::vector<double> x = values_by_row(c, name);
   const auto begin = x.begin() + std::min(focus.row, rows - 1) * cols;
   return {begin, begin + cols};
 }
 
-}  // namespace
-
-std::vector<Case> shorter_axes(const Case& c, const Focus& focus) {
-  std::vector<Case> out;
-  for (int axis = 0; axis < c.input("x")->rank(); ++axis)
-    for (const Indices& keep : subsets(c.input("x")->shape[static_cast<std::size_t>(axis)], along(c, focus, axis)))
-      out.push_back(select(c, axis, keep));
-  return out;
-}
-
-std::vector<Case> tiny_relatives(const Case& c, const Focus& focus) {
-  std::vector<Case> out;
-  const std::vector<double> row = focus_row(c, focus);
-  const DType d = c.dtype();
-  const double m = largest(row), p = power_of_two_below(m),
-               k = row[static_cast<std::size_t>(std::min<std::int64_t>(focus.col, shape_of(c).cols - 1))];
-  std::vector<std::vector<double>> patterns = {{m}, {p}, {k}};
-  for (const double v : {p, power_of_two_below(k), p / 2, p / 4, p * 2, k}) {
+// One row of two different values, in the ways that failures tell apart.
+std::vector<std::vector<double>> tiny_rows(const std::vector<double>& row, double kept, DType d) {
+  const double m = largest(row), p = power_of_two_below(m);
+  std::vector<std::vector<double>> patterns = {{m}, {p}, {kept}};
+  for (const double v : {p, power_of_two_below(kept), p / 2, p / 4, p * 2, kept}) {
     const double u = ulp_at(v, d);
     for (const std::vector<double>& two : {std::vector<double>{v, -v}, {v, 0}, {0, v}, {v, v}, {v, v + u}, {v, v + 1}, {v, v + 4 * u}}) {
       patterns.push_back(two);
@@ -108,26 +96,62 @@ std::vector<Case> tiny_relatives(const Case& c, const Focus& focus) {
       }
     }
   }
-  for (const auto& values : patterns)
-    if (static_cast<std::int64_t>(values.size()) < c.input("x")->size()) out.push_back(with_rows(c, 1, values));
+  return patterns;
+}
+
+// The second row input as a unit vector, which tells positions apart.
+void with_unit_vectors(const Case& c, const Focus& focus, std::vector<Case>& out) {
+  for (const char* name : {"dy", "b"})
+    if (c.input(name))
+      for (const std::int64_t at : {std::int64_t{0}, focus.col})
+        out.push_back(with_each_row(c, name, [&](double* v, std::int64_t n) {
+          for (std::int64_t i = 0; i < n; ++i) v[i] = i == std::min(at, n - 1);
+        }));
+}
+
+}  // namespace
+
+std::vector<Case> shorter_axes(const Case& c, const Focus& focus) {
+  std::vector<Case> out;
+  const Tensor& x = main_input(c);
+  for (int axis = 0; axis < x.rank(); ++axis)
+    for (const Indices& keep : subsets(x.shape[static_cast<std::size_t>(axis)], along(c, focus, axis)))
+      out.push_back(select(c, axis, keep));
+  return out;
+}
+
+std::vector<Case> tiny_relatives(const Case& c, const Focus& focus) {
+  std::vector<Case> out;
+  const auto [rows, cols] = shape_of(c);
+  const std::vector<double> row = focus_row(c, focus, main_name(c));
+  const double kept = row[static_cast<std::size_t>(std::min(focus.col, cols - 1))];
+  std::set<Form> forms = {form_of(c), Form::kRows};
+  for (const auto& values : tiny_rows(row, kept, c.dtype())) {
+    if (static_cast<std::int64_t>(values.size()) >= main_input(c).size()) continue;
+    for (const Form form : forms) {
+      out.push_back(with_row(c, std::min(focus.row, rows - 1), values, form));
+      with_unit_vectors(Case(out.back()), {0, 0}, out);
+    }
+  }
   return out;
 }
 
 std::vector<Case> simpler_shapes(const Case& c) {
   std::vector<Case> out;
-  const auto [first, rows, cols] = shape_of(c);
-  const Tensor& x = *c.input("x");
-  out.push_back(flattened(c));
+  const Tensor& x = main_input(c);
+  for (const Form form : forms_of(c)) out.push_back(arranged(c, form));
   if (!x.dense()) {
-    for (const std::int64_t stride : {cols + 1, cols + 2, 2 * cols}) out.push_back(flattened(c, stride));
-    if (first > 0) {
-      const std::int64_t stride = x.strides[static_cast<std::size_t>(first - 1)];
-      if (stride >= cols) out.push_back(flattened(c, stride));
+    const std::int64_t cols = shape_of(c).cols;
+    std::vector<std::int64_t> strides = {cols + 1, cols + 2, 2 * cols};
+    if (const int axis = row_axis(c); axis > 0) strides.push_back(x.strides[static_cast<std::size_t>(axis - 1)]);
+    for (const std::int64_t stride : strides) {
+      if (stride < cols) continue;
+      out.push_back(arranged(c, Form::kRows));
+      out.back().input(main_name(c))->strides[0] = stride;
     }
   }
-  for (int axis = 0; axis < x.rank(); ++axis)
-    if (x.rank() > 2 && x.shape[static_cast<std::size_t>(axis)] == 1 && !(axis == x.rank() - 1 && first == axis))
-      out.push_back(without_axis(c, axis));
+  for (int axis = 0; x.rank() > 2 && axis < x.rank(); ++axis)
+    if (auto without = without_axis(c, axis)) out.push_back(std::move(*without));
   return out;
 }
 
@@ -166,17 +190,46 @@ namespace {
 
 // Another epsilon, and x scaled so that it keeps its size beside it.
 void with_epsilons(const Case& c, std::vector<Case>& out) {
+  if (!takes(c, "epsilon")) return;
   const double now = c.epsilon();
   std::vector<double> values = {kPlainEpsilon, 1, 0, 0x1p-10, 0x1p-20, 0x1p-40, 0x1p10};
   for (const double v : simpler_values(now, DType::kF32))
     if (v > 0) values.push_back(v);
+  const std::string mode = c.text("epsilon_mode", "");
+  const int power = mode == "add_outside" || mode == "max_norm" ? 1 : 2;  // of a length that epsilon stands beside
   for (const double epsilon : values) {
     out.push_back(with_epsilon(c, epsilon));
     if (epsilon == 0 || now == 0) continue;
-    const int k = static_cast<int>(std::lround(std::log2(epsilon / now) / 2));
+    const int k = static_cast<int>(std::lround(std::log2(epsilon / now) / power));
     for (const int shift : {k - 1, k, k + 1})
-      if (shift != 0) out.push_back(with_input(out.back(), "x", mapped(*c.input("x"), [&](double v) { return std::ldexp(v, shift); })));
+      if (shift != 0) out.push_back(scaled(with_epsilon(c, epsilon), std::ldexp(1.0, shift)));
   }
+  if (find_op(c.op)->affine()) return;
+  out.push_back(without_param(without_param(c, "epsilon"), "epsilon_mode"));
+  for (const char* other : {"add_inside", "add_outside", "max_norm", "max_square"}) {
+    out.push_back(c);
+    out.back().params["epsilon_mode"] = std::string(other);
+  }
+}
+
+// A number of the call: absent, then the given ones, then fewer bits of its own.
+void with_numbers(const Case& c, const char* name, std::vector<double> values, std::vector<Case>& out) {
+  if (!c.params.count(name)) return;
+  out.push_back(without_param(c, name));
+  for (const double v : simpler_values(c.number(name, 0), DType::kF32)) values.push_back(v);
+  for (const double v : values) {
+    out.push_back(c);
+    out.back().params[name] = v;
+  }
+}
+
+// Spelled out although it is the default.
+void without_defaults(const Case& c, std::vector<Case>& out) {
+  for (const char* name : {"normalized_axis", "axis", "layout"})
+    if (c.params.count(name)) {
+      Case bare = without_param(c, name);
+      if (row_axis(bare) == row_axis(c)) out.push_back(std::move(bare));
+    }
 }
 
 }  // namespace
@@ -194,17 +247,12 @@ std::vector<Case> simpler_parameters(const Case& c) {
     if (weight) out.push_back(with_input(bare, "weight", mapped(*weight, [&](double w) { return w + c.number("weight_offset", 0); })));
   }
   for (const auto& [name, t] : c.inputs)
-    if (t && name != "x" && t->dtype != c.dtype()) out.push_back(with_input(c, name, cast(*t, c.dtype())));
+    if (t && !is_row_input(name) && t->dtype != c.dtype()) out.push_back(with_input(c, name, cast(*t, c.dtype())));
   if (weight && bias && weight->dtype != c.dtype())
     out.push_back(with_input(with_input(c, "weight", cast(*weight, c.dtype())), "bias", cast(*bias, c.dtype())));
-  if (c.params.count("normalized_axis") && c.integer("normalized_axis", -1) != -1) {
-    Case spelled = c;
-    spelled.params.erase("normalized_axis");
-    if (shape_of(spelled).first_axis == shape_of(c).first_axis) out.push_back(spelled);
-  } else if (c.params.count("normalized_axis")) {
-    out.push_back(c);
-    out.back().params.erase("normalized_axis");
-  }
+  without_defaults(c, out);
+  with_numbers(c, "p", {1, std::numeric_limits<double>::infinity(), 3, 4, 1.5}, out);
+  with_numbers(c, "learning_rate", {1, 0.5, 0x1p-10}, out);
   with_epsilons(c, out);
   return out;
 }
@@ -219,7 +267,7 @@ double with_bits(double v, int bits) {
 }
 
 // x as base + small steps, for failures that need a large mean.
-void around_a_base(const Case& c, const std::vector<double>& v, double base, std::vector<Case>& out) {
+void around_a_base(const Case& c, const std::string& name, const std::vector<double>& v, double base, std::vector<Case>& out) {
   const DType d = c.dtype();
   const double p = power_of_two_below(base), half = std::ldexp(1.0, format_of(d).precision / 2);  // squares of half's neighbours round
   for (const double to : {0.0, p, p / 2, p / 4, p / 16, p / 256, p * 2, half, half * 2, half * 4, half * 8}) {
@@ -237,7 +285,7 @@ void around_a_base(const Case& c, const std::vector<double>& v, double base, std
     };
     for (const auto& step : steps) {
       std::size_t i = 0;
-      out.push_back(with_input(c, "x", mapped(*c.input("x"), [&](double e) { return to + step(e - base, i++ % v.size()); })));
+      out.push_back(with_input(c, name, mapped(*c.input(name), [&](double e) { return to + step(e - base, i++ % v.size()); })));
     }
   }
 }
@@ -261,13 +309,18 @@ void whole_tensor(const Case& c, const std::string& name, double kept, std::vect
 
 std::vector<Case> simpler_tensors(const Case& c, const Focus& focus) {
   std::vector<Case> out;
-  const auto [first, rows, cols] = shape_of(c);
-  const std::vector<double> row = focus_row(c, focus);
-  const auto col = static_cast<std::size_t>(std::min(focus.col, cols - 1));
-  whole_tensor(c, "x", row[col], out);
-  around_a_base(c, row, row[0], out);
-  for (const char* name : {"weight", "bias"})
-    if (const Tensor* t = c.input(name)) whole_tensor(c, name, t->value(static_cast<std::int64_t>(col)), out);
+  const auto col = static_cast<std::size_t>(std::min(focus.col, shape_of(c).cols - 1));
+  for (const auto& [name, t] : c.inputs) {
+    if (!t) continue;
+    const std::vector<double> row = is_row_input(name) ? focus_row(c, focus, name) : t->values();
+    whole_tensor(c, name, row[col], out);
+    if (name != "dy" && is_row_input(name)) around_a_base(c, name, row, row[0], out);
+  }
+  with_unit_vectors(c, focus, out);
+  if (c.input("b")) {
+    for (const double factor : {1.0, -1.0}) out.push_back(with_input(c, "b", mapped(*c.input("a"), [&](double v) { return factor * v; })));
+    for (const int k : {-32, -16, -8, -4, -2, -1, 1, 2, 4, 8, 16, 32}) out.push_back(scaled(c, std::ldexp(1.0, k)));
+  }
   return out;
 }
 

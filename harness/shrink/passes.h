@@ -7,19 +7,18 @@
 #include <vector>
 
 #include "core/case.h"
+#include "harness/shrink/edit.h"
 
 namespace normfuzz {
 
 // The offending element, where it is known: what is kept first.
-struct Focus {
-  std::int64_t row = 0, col = 0;
-};
+using Focus = Place;
 
 std::vector<Case> shorter_axes(const Case& c, const Focus& focus);     // fewer rows, fewer columns
 std::vector<Case> tiny_relatives(const Case& c, const Focus& focus);   // one row of a few values of x's own magnitude
-std::vector<Case> simpler_shapes(const Case& c);                       // [rows, cols]
+std::vector<Case> simpler_shapes(const Case& c);                       // fewer dimensions
 std::vector<Case> simpler_layouts(const Case& c);                      // toward dense
-std::vector<Case> simpler_parameters(const Case& c);                   // null, ones, zeros; plain epsilon; one dtype
+std::vector<Case> simpler_parameters(const Case& c);                   // null, ones, zeros; plain parameters; one dtype
 std::vector<Case> simpler_tensors(const Case& c, const Focus& focus);  // all values of a tensor at once
 
 // One change of values of one tensor; changes at different places can be made together.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "harness/shrink/edit.h"
 #include "oracles/ops/op.h"
 
 namespace normfuzz {
@@ -34,10 +35,24 @@ std::int64_t layout_cost(const Tensor& t) {
 // What an absent tensor saves; more than any epsilon costs, so that a tensor never stays for epsilon's sake.
 constexpr std::int64_t kPresent = 4096, kOtherDtype = 2048, kWeightOffset = 2048;
 
-std::int64_t parameter_cost(const Case& c) {
-  std::int64_t cost = epsilon_cost(c.epsilon()) + (c.number("weight_offset", 0) != 0 ? kWeightOffset : 0);
+// Of another axis than the last, or channels last: more than the numbers beside it.
+constexpr std::int64_t kOtherAxis = 1024;
+
+// The numbers and names of the call; absent ones cost nothing.
+std::int64_t number_cost(const Case& c, const OpInfo& op) {
+  std::int64_t cost = c.number("weight_offset", 0) != 0 ? kWeightOffset : 0;
+  if (op.affine() || c.params.count("epsilon")) cost += epsilon_cost(c.epsilon());
+  const std::string mode = c.text("epsilon_mode", "none");
+  if (mode != "none") cost += mode == "add_inside" ? 64 : mode == "add_outside" ? 65 : mode == "max_norm" ? 66 : 67;
+  if (const double p = c.number("p", 2); p != 2) cost += p == 1 ? 1 : std::isinf(p) ? 2 : 2 + value_cost(p);
+  if (c.params.count("learning_rate")) cost += std::abs(value_cost(c.number("learning_rate", 0)) - value_cost(1));
+  return cost + (form_of(c) == Form::kRows ? 0 : kOtherAxis) + (form_of(c) == Form::kChannelsLast ? 1 : 0);
+}
+
+std::int64_t parameter_cost(const Case& c, const OpInfo& op) {
+  std::int64_t cost = number_cost(c, op);
   for (const auto& [name, t] : c.inputs)
-    if (t && name != "x") cost += kPresent + (t->dtype != c.dtype() ? kOtherDtype : 0);
+    if (t && !is_row_input(name)) cost += kPresent + (t->dtype != c.dtype() ? kOtherDtype : 0);
   return cost + static_cast<std::int64_t>(c.params.size());
 }
 
@@ -70,18 +85,17 @@ std::int64_t epsilon_cost(double epsilon) {
 
 Simplicity simplicity(const Case& c) {
   Simplicity s;
-  const Tensor* x = c.input("x");
-  if (!x) return s;
   const OpInfo* op = find_op(c.op);
-  s.elements = x->size();
-  s.rows = op ? op->rows(c).rows() : 0;
-  s.rank = std::abs(x->rank() - 2);
+  if (!op || (!c.input("x") && !c.input("a"))) return s;
+  s.elements = main_input(c).size();
+  s.rows = shape_of(c).rows;
+  s.rank = std::abs(main_input(c).rank() - 2);
   for (const auto& [name, t] : c.inputs) {
     if (!t) continue;
     s.layout += layout_cost(*t);
     s.values += tensor_cost(*t);
   }
-  s.parameters = parameter_cost(c);
+  s.parameters = parameter_cost(c, *op);
   return s;
 }
 

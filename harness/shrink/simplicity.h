@@ -11,11 +11,11 @@ namespace normfuzz {
 
 // Compared from the top: elements first, then rows, and so on. Every step of the shrinker makes it strictly smaller, so shrinking ends.
 struct Simplicity {
-  std::int64_t elements = 0;  // of x
+  std::int64_t elements = 0;  // of x, or of a
   std::int64_t rows = 0;
   std::int64_t rank = 0;        // dimensions beyond two
   std::int64_t layout = 0;      // distance of strides, offsets and alignment from dense
-  std::int64_t parameters = 0;  // tensors present, their dtypes, epsilon, weight offset
+  std::int64_t parameters = 0;  // tensors present, their dtypes, epsilon and the other parameters, axis and layout
   std::int64_t values = 0;      // value_cost over all elements, and how many different values there are
   auto operator<=>(const Simplicity&) const = default;
 };
