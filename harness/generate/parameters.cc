@@ -32,9 +32,9 @@ double draw_epsilon(Stream s, EpsilonWish wish) {
   return s.log_uniform(-50, 6, kFloatPrecision);
 }
 
-std::optional<Tensor> draw_weight(Stream s, DType dtype, const std::vector<std::int64_t>& shape, double weight_offset) {
+std::optional<Tensor> draw_weight(Stream s, DType dtype, const std::vector<std::int64_t>& shape, double weight_offset, bool required) {
   // An offset without a weight is no call (oracles/ops/geometry.cc).
-  const std::uint64_t kind = weight_offset != 0 ? 34 + s.below(66) : s.below(100);
+  const std::uint64_t kind = weight_offset != 0 || required ? 34 + s.below(66) : s.below(100);
   if (kind < 34) return std::nullopt;
   Tensor t = Tensor::zeros(dtype, shape);
   // Products with a normalized row (at most sqrt(n), 2^8.. for wide rows) should stay finite in f16.

@@ -1,6 +1,9 @@
 #include "harness/generate/plan.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "harness/generate/parameters.h"
 
 namespace normfuzz {
 namespace {
@@ -20,12 +23,69 @@ Geometry trailing_dimensions(Stream s, Extent extent, Case& c) {
   return {std::move(shape), leading, RowView({{extent.rows, extent.cols}}, {{extent.cols, 1}}), row_shape};
 }
 
+// `outer` with the columns as dimension `axis`.
+Geometry with_axis(const std::vector<std::int64_t>& outer, std::size_t axis, std::int64_t cols) {
+  std::vector<std::int64_t> shape = outer;
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), cols);
+  const auto strides = dense_strides(shape);
+  std::vector<Axis> outer_axes, inner_axes;
+  for (std::size_t i = 0; i < shape.size(); ++i) (i == axis ? inner_axes : outer_axes).push_back({shape[i], strides[i]});
+  return {std::move(shape), static_cast<int>(axis), RowView(std::move(outer_axes), std::move(inner_axes)), {cols}};
+}
+
+// A row lies along one dimension, often not the last one: rows are not contiguous then.
+Geometry one_dimension(Stream s, Extent extent, Case& c) {
+  const std::uint64_t p = s.below(100);
+  int outer = p < 50 ? 1 : p < 75 ? 2 : p < 90 ? 3 : 4;
+  if (extent.rows == 1 && s.chance(40)) outer = 0;
+  const std::vector<std::int64_t> outer_shape = split_extent(s, extent.rows, outer);
+  const int axis = s.chance(50) ? outer : static_cast<int>(s.below(static_cast<std::uint64_t>(outer) + 1));
+  const bool positive = s.chance(40), explicit_default = s.chance(30);
+  if (axis != outer || positive || explicit_default) c.params["axis"] = static_cast<std::int64_t>(positive ? axis : axis - outer - 1);
+  return with_axis(outer_shape, static_cast<std::size_t>(axis), extent.cols);
+}
+
+// Channels of images: dimension 1 of nchw (of rank 3, CHW: 0), the last one of nhwc. The memory of an nchw tensor may be channels-last.
+Geometry channels(Stream s, Extent extent, Case& c) {
+  const std::uint64_t p = s.below(100);
+  const int rank = p < 12 ? 2 : p < 32 ? 3 : p < 86 ? 4 : 5;
+  const std::vector<std::int64_t> outer_shape = split_extent(s, extent.rows, rank - 1);
+  const bool last = s.chance(45), explicit_default = s.chance(60);
+  if (last)
+    c.params["layout"] = std::string("nhwc");
+  else if (explicit_default)
+    c.params["layout"] = std::string("nchw");
+  const std::size_t axis = last ? static_cast<std::size_t>(rank) - 1 : rank == 3 ? 0 : 1;
+  Geometry g = with_axis(outer_shape, axis, extent.cols);
+  if (!last && s.chance(12)) {
+    g.memory_order = {axis};
+    for (std::size_t i = static_cast<std::size_t>(rank); i-- > 0;)
+      if (i != axis) g.memory_order.push_back(i);
+  }
+  return g;
+}
+
 }  // namespace
 
 const std::vector<OpPlan>& op_plans() {
+  constexpr InputPlan kX{"x", Role::kRows}, kDy{"dy", Role::kCotangent}, kWeight{"weight", Role::kWeight},
+      kPresentWeight{.name = "weight", .role = Role::kWeight, .required = true}, kBias{"bias", Role::kBias, 45},
+      kRareBias{"bias", Role::kBias, 92}, kA{"a", Role::kRows}, kB{"b", Role::kSecondRows};
   static const std::vector<OpPlan> plans = {
-      {"layer_norm", {{"x", Role::kRows}, {"weight", Role::kWeight}, {"bias", Role::kBias, 45}}, trailing_dimensions},
-      {"rms_norm", {{"x", Role::kRows}, {"weight", Role::kWeight}, {"bias", Role::kBias, 92}}, trailing_dimensions, true},
+      {"layer_norm", {kX, kWeight, kBias}, trailing_dimensions, layer_norm_parameters},
+      {"rms_norm", {kX, kWeight, kRareBias}, trailing_dimensions, rms_norm_parameters},
+      {"channel_layer_norm", {kX, kWeight, kBias}, channels, layer_norm_parameters, Sizes::kSpatial},
+      {"lp_norm", {kX}, one_dimension, lp_norm_parameters, Sizes::kSmall},
+      {"rms", {kX}, one_dimension, rms_parameters, Sizes::kSmall},
+      {"distance", {kA, kB}, one_dimension, lp_norm_parameters, Sizes::kSmall},
+      {"cosine", {kA, kB}, one_dimension, cosine_parameters, Sizes::kSmall},
+      {"lp_normalize", {kX}, one_dimension, lp_normalize_parameters, Sizes::kSmall},
+      {"layer_norm_backward", {kX, kDy, kWeight}, trailing_dimensions, layer_norm_parameters, Sizes::kSmall},
+      {"rms_norm_backward", {kX, kDy, kWeight}, trailing_dimensions, rms_norm_parameters, Sizes::kSmall},
+      {"channel_layer_norm_backward", {kX, kDy, kWeight}, channels, layer_norm_parameters, Sizes::kSpatial},
+      {"layer_norm_sgd", {kX, kDy, kPresentWeight, kBias}, trailing_dimensions, layer_norm_sgd_parameters, Sizes::kSmall},
+      {"rms_norm_sgd", {kX, kDy, kPresentWeight}, trailing_dimensions, rms_norm_sgd_parameters, Sizes::kSmall},
+      {"channel_layer_norm_sgd", {kX, kDy, kPresentWeight, kBias}, channels, layer_norm_sgd_parameters, Sizes::kSpatial},
   };
   return plans;
 }
@@ -34,6 +94,27 @@ const OpPlan* find_plan(std::string_view op) {
   const auto& plans = op_plans();
   const auto it = std::find_if(plans.begin(), plans.end(), [&](const OpPlan& p) { return p.name == op; });
   return it == plans.end() ? nullptr : &*it;
+}
+
+Extent draw_op_extent(const Stream& root, const OpPlan& plan, const Regime& regime, const GeneratorOptions& options) {
+  if (plan.sizes == Sizes::kAll) return draw_extent(root.sub("extent"), regime, options);
+  // Powers of two, so that a width cut to the limit is still one that a vector loop ends at. The mean stays below 300 elements.
+  Stream s = root.sub("size limit");
+  const std::uint64_t p = s.below(1000);
+  std::int64_t limit = p < 750 ? 256 : p < 950 ? 1024 : p < 996 ? 4096 : 65536;
+  limit = std::min(std::max(limit, regime.cols * std::max<std::int64_t>(2, regime.min_rows)), options.max_elements);
+  GeneratorOptions limited = options;
+  limited.max_elements = limit;
+  Extent e = draw_extent(root.sub("extent"), regime, limited);
+  if (e.rows < regime.min_rows && limit >= regime.min_rows) {  // one row was all that the limit left
+    e.rows = regime.min_rows;
+    e.cols = std::min(e.cols, limit / e.rows);
+  }
+  if (plan.sizes == Sizes::kSpatial && e.rows < 4 && s.chance(70)) {
+    const std::int64_t positions = s.between(2, 12);
+    if (e.rows * e.cols * positions <= limit) e.rows *= positions;
+  }
+  return e;
 }
 
 }  // namespace normfuzz

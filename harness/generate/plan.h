@@ -1,5 +1,5 @@
-// What the generator must know of an op: its inputs by role, and how rows and columns become a shape. Adding an op: a line in plan.cc, and
-// a geometry function if its rows lie another way than in the trailing dimensions.
+// What the generator must know of an op: its inputs by role, its parameters, and how rows and columns become a shape. Adding an op: a line
+// in plan.cc, and a geometry function if its rows lie another way than those there.
 #pragma once
 
 #include <string_view>
@@ -12,19 +12,33 @@
 
 namespace normfuzz {
 
-enum class Role { kRows, kWeight, kBias };
+enum class Role : std::uint8_t {
+  kRows,        // x, a: filled by the regime
+  kSecondRows,  // b: drawn against the first rows
+  kCotangent,   // dy
+  kWeight,
+  kBias,
+};
 
 struct InputPlan {
   std::string_view name;
   Role role;
-  int null_percent = 0;  // of kBias; a weight is absent in 34 of 100 (parameters.cc)
+  int null_percent = 0;   // of kBias; a weight is absent in 34 of 100 (parameters.cc)
+  bool required = false;  // of kWeight: never absent
 };
 
 struct Geometry {
-  std::vector<std::int64_t> shape;            // of the kRows inputs
-  int leading;                                // the first `leading` dimensions tell rows apart, and nothing else does
-  RowView rows;                               // of a tensor of that shape
-  std::vector<std::int64_t> parameter_shape;  // of weight and bias
+  std::vector<std::int64_t> shape;             // of all inputs but weight and bias
+  int leading;                                 // the first `leading` dimensions tell rows apart
+  RowView rows;                                // of a tensor of that shape
+  std::vector<std::int64_t> parameter_shape;   // of weight and bias
+  std::vector<std::size_t> memory_order = {};  // of the dimensions, innermost first, where the layout is not left to chance
+};
+
+enum class Sizes : std::uint8_t {
+  kAll,      // draw_extent's
+  kSmall,    // mostly below 256 elements: every element of these ops costs an enclosure
+  kSpatial,  // as kSmall, and single rows are often several positions
 };
 
 struct OpPlan {
@@ -32,10 +46,15 @@ struct OpPlan {
   std::vector<InputPlan> inputs;  // in call order
   // Draws the geometry for an extent and writes the parameters it implies (normalized_axis, axis, layout, groups) into the case.
   Geometry (*geometry)(Stream s, Extent extent, Case& c);
-  bool has_weight_offset = false;
+  // Draws all other parameters into the case; the result is the epsilon that eps_dominated rows compare themselves with.
+  double (*parameters)(const Stream& root, const Regime& regime, Case& c);
+  Sizes sizes = Sizes::kAll;
 };
 
 const std::vector<OpPlan>& op_plans();
 const OpPlan* find_plan(std::string_view op);
+
+// Rows and columns of a case of this op.
+Extent draw_op_extent(const Stream& root, const OpPlan& plan, const Regime& regime, const GeneratorOptions& options);
 
 }  // namespace normfuzz

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 
-#include "harness/generate/plan.h"
 #include "harness/generate/regime.h"
 #include "harness/generate/shape.h"
 
@@ -66,18 +65,18 @@ TEST(Coverage, RanksParametersAndMixedTypes) {
   std::set<int> ranks, trailing;
   std::set<double> epsilons;
   std::map<std::string, int> has;
-  for (const OpPlan& plan : op_plans())
+  for (const std::string_view op : {"layer_norm", "rms_norm"})
     for (std::uint64_t i = 0; i < 20000; ++i) {
-      const Case c = generate(kSeed, plan.name, DType::kBF16, i, {.large_shapes = false});
+      const Case c = generate(kSeed, op, DType::kBF16, i, {.large_shapes = false});
       ranks.insert(c.input("x")->rank());
       epsilons.insert(c.epsilon());
       for (const char* name : {"weight", "bias"}) {
         const Tensor* t = c.input(name);
-        ++has[std::string(plan.name).append(t ? " with " : " without ").append(name)];
+        ++has[std::string(op).append(t ? " with " : " without ").append(name)];
         if (t) trailing.insert(t->rank());
         if (t && t->dtype == DType::kF32) ++has[std::string("mixed ").append(name)];
       }
-      if (c.params.count("weight_offset")) ++has[std::string(plan.name) + " weight_offset"];
+      if (c.params.count("weight_offset")) ++has[std::string(op) + " weight_offset"];
       if (c.params.count("normalized_axis")) ++has[c.integer("normalized_axis", 0) < 0 ? "negative axis" : "positive axis"];
     }
   EXPECT_EQ(ranks, (std::set<int>{1, 2, 3, 4, 5}));

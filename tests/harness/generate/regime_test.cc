@@ -35,6 +35,8 @@ TEST(Regimes, KeepWhatTheirSummaryPromises) {
       for (const test::RegimeCheck& check : test::regime_checks())
         for (std::uint64_t i = 0; i < kCases; ++i) {
           const Case c = generate(kSeed, plan.name, dtype, i, only(check.regime));
+          // Rows beside an epsilon are only asked of ops that have it inside the root.
+          if (find_regime(check.regime)->epsilon == EpsilonWish::kPositive && !find_op(plan.name)->affine()) continue;
           ASSERT_TRUE(check.keeps(c)) << label(c);
         }
 }

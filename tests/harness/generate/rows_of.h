@@ -8,7 +8,7 @@
 namespace normfuzz::test {
 
 inline std::vector<std::vector<double>> rows_of(const Case& c) {
-  const Tensor& x = *c.input("x");
+  const Tensor& x = *c.inputs.front().second;
   const RowView view = find_op(c.op)->rows(c);
   std::vector<std::vector<double>> rows(static_cast<std::size_t>(view.rows()), std::vector<double>(static_cast<std::size_t>(view.cols())));
   for (std::int64_t r = 0; r < view.rows(); ++r)
