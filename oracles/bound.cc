@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "oracles/formula_bounds.h"
 #include "oracles/number/ball_arithmetic.h"
 
 namespace normfuzz {
@@ -14,6 +15,7 @@ namespace {
 #include "oracles/ops/all-inl.h"
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr mpfr_prec_t kFirstBits = 192;  // as slice_bounds() has by default
 constexpr mpfr_prec_t kMostBits = 8192;  // f64 spans 2^-1074..2^1024: its squares and their sums are exact far below this
 
 std::vector<double> values_of(const Tensor* t, std::int64_t n, double absent) {
@@ -402,6 +404,18 @@ RowInputs CaseRows::row(std::int64_t r) const {
     row.other = other_row_.data();
   }
   return row;
+}
+
+std::vector<ElementBound> formula_bounds(const Contract& contract, DType storage, std::int64_t n, const BallFormula& formula) {
+  std::vector<ElementBound> out;
+  for (mpfr_prec_t bits = kFirstBits;; bits *= 2) {
+    const PrecisionScope precision(bits);
+    const BallArithmetic arithmetic(contract, storage, n);
+    std::vector<Ball> results;
+    for (const BallNumber& y : formula(arithmetic)) results.push_back(arithmetic.result(y));
+    if (set_bounds(results, contract, storage, out)) return out;
+    if (bits >= kMostBits) return std::vector<ElementBound>(out.size(), unbounded(Expectation::kAnything));
+  }
 }
 
 std::vector<ElementBound> slice_bounds(const CaseRows& rows, std::int64_t slice, const Contract& contract, mpfr_prec_t bits) {

@@ -5,18 +5,21 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <vector>
+#include <set>
+#include <string>
+#include <utility>
 
+#include "harness/explain/alternatives.h"
 #include "harness/judge.h"
-#include "harness/shrink/edit.h"
-#include "harness/shrink/simplicity.h"
+#include "oracles/bound.h"
+#include "oracles/ops/op.h"
 
 namespace normfuzz {
 namespace {
 
 using Long = long double;  // of the hints only; no verdict rests on them
 
-// One row as the formula sees it: y_i = (x_i - mean) weight_i / sqrt(denominator) + bias_i.
+// One row as the forward formula sees it: y_i = (x_i - mean) weight_i / sqrt(denominator) + bias_i.
 struct RowFormula {
   std::vector<double> x, weight, bias;
   double epsilon = 0;
@@ -60,7 +63,7 @@ RowFormula row_formula(const CaseRows& rows, std::int64_t r) {
 
 // Changes a row's formula; false: the suspect does not apply to this row.
 using Change = std::function<bool(RowFormula&)>;
-struct Alternative {
+struct ChangedFormula {
   std::string name, family;
   Change change;
 };
@@ -103,7 +106,7 @@ bool shift_weight(RowFormula& f, bool rotate) {
   return true;
 }
 
-void add_epsilon_suspects(std::vector<Alternative>& all) {
+void add_epsilon_suspects(std::vector<ChangedFormula>& all) {
   all.push_back({"epsilon dropped", "epsilon", epsilon_as([](const RowFormula& f) { return f.variance; })});
   all.push_back({"epsilon added to the root instead of under it", "epsilon", epsilon_as([](const RowFormula& f) {
                    const Long s = std::sqrt(f.variance) + f.epsilon;
@@ -122,7 +125,7 @@ void add_epsilon_suspects(std::vector<Alternative>& all) {
                  }});
 }
 
-void add_statistics_suspects(std::vector<Alternative>& all) {
+void add_statistics_suspects(std::vector<ChangedFormula>& all) {
   all.push_back({"the variance over n - 1", "statistics", [](RowFormula& f) {
                    f.denominator = f.variance * f.n() / (f.n() - 1) + f.epsilon;
                    return f.x.size() > 1;
@@ -151,7 +154,7 @@ void add_statistics_suspects(std::vector<Alternative>& all) {
   all.push_back({"the root left out", "statistics", epsilon_as([](const RowFormula& f) { return f.denominator * f.denominator; })});
 }
 
-void add_parameter_suspects(std::vector<Alternative>& all) {
+void add_parameter_suspects(std::vector<ChangedFormula>& all) {
   all.push_back({"the weight ignored", "parameters", [](RowFormula& f) {
                    std::fill(f.weight.begin(), f.weight.end(), 1.0);
                    return true;
@@ -173,9 +176,9 @@ void add_parameter_suspects(std::vector<Alternative>& all) {
                    }});
 }
 
-const std::vector<Alternative>& formulas() {
-  static const std::vector<Alternative> kFormulas = [] {
-    std::vector<Alternative> all;
+const std::vector<ChangedFormula>& formulas() {
+  static const std::vector<ChangedFormula> kFormulas = [] {
+    std::vector<ChangedFormula> all;
     add_statistics_suspects(all);
     add_epsilon_suspects(all);
     add_parameter_suspects(all);
@@ -224,89 +227,48 @@ bool row_matches(const CaseRows& rows, std::int64_t r, const Tensor& y, const Ch
   return true;
 }
 
-const Tensor* y_of(const Case& c, const Outcome& outcome) {
-  for (const auto& [name, t] : outcome.outputs)
-    if (name == "y" && t.size() == c.input("x")->size()) return &t;
-  return nullptr;
+// The outputs that are wrong under the true formula, with all their elements.
+std::vector<ElementEvidence> wrong_outputs(const Case& c, const Outcome& outcome, const Contract& contract) {
+  CaseJudge judge(c);
+  std::vector<ElementEvidence> all = judge.all_elements(outcome, contract);
+  std::set<std::string> wrong;
+  for (const ElementEvidence& e : all)
+    if (e.verdict == ElementVerdict::kViolation) wrong.insert(e.output);
+  std::erase_if(all, [&](const ElementEvidence& e) { return !wrong.count(e.output); });
+  return all;
 }
 
-struct Weaker {
-  const char *text, *family;
-  std::function<bool(Contract&, const Case&)> weaken;  // false: does not apply, or the contract allows it already
-};
-
-// An estimate of `bits` bits, in ulps of the accumulation type.
-bool root_of_bits(Contract& k, int bits) {
-  const double ulps = std::exp2(format_of(k.accumulate).precision - bits);
-  return std::exchange(k.rsqrt_ulps, std::max(ulps, k.rsqrt_ulps)) < ulps;
-}
-
-const std::vector<Weaker>& weaker_contracts() {
-  constexpr unsigned kOnePass = kOnePassClamped | kOnePassUnclamped;
-  const auto centred = [](const Case& c) { return c.op != "rms_norm"; };
-  const auto fold = [centred](Contract& k, const Case& c) {
-    const bool changes = centred(c) && !k.folded_affine;
-    k.folded_affine = true;
-    return changes;
-  };
-  const auto one_pass = [centred](Contract& k, const Case& c) {
-    const bool changes = centred(c) && (k.moments & kOnePass) != kOnePass;
-    k.moments |= kOnePass;
-    return changes;
-  };
-  static const std::vector<Weaker> kWeaker = {
-      {"folded affine", "folded affine", fold},
-      {"one-pass variance", "cancellation", one_pass},
-      {"a rounding to the output type before the weight", "rounding",
-       [](Contract& k, const Case& c) { return c.op == "rms_norm" && !std::exchange(k.cast_before_weight, true); }},
-      {"a 20-bit reciprocal root", "rsqrt", [](Contract& k, const Case&) { return root_of_bits(k, 20); }},
-      {"a 12-bit reciprocal root", "rsqrt", [](Contract& k, const Case&) { return root_of_bits(k, 12); }},
-      {"flush to zero", "subnormals",
-       [](Contract& k, const Case&) { return std::exchange(k.flush_to_zero, true) + std::exchange(k.denormals_are_zero, true) < 2; }},
-      {"folded affine and one-pass variance", "cancellation", [=](Contract& k, const Case& c) { return fold(k, c) && one_pass(k, c); }},
-      {"accumulation in the storage type", "low-precision accumulation",
-       [](Contract& k, const Case& c) { return std::exchange(k.accumulate, c.dtype()) != c.dtype(); }},
-      {"accumulation in f32", "low-precision accumulation",
-       [](Contract& k, const Case&) { return std::exchange(k.accumulate, DType::kF32) == DType::kF64; }},
-  };
-  return kWeaker;
+// Every element within the contract's bound around the wrong formula's exact value; NaN or an infinity where that divides by zero.
+bool agrees(const std::vector<ElementEvidence>& elements, const CaseRows& rows, const Alternative& a, const Contract& contract) {
+  for (const ElementEvidence& e : elements) {
+    const std::optional<ElementBound> bound = a.bounds(e.output, e.index);
+    if (!bound) return false;
+    if (bound->limit == Limit::kZeroDenominator && !std::isfinite(e.got)) continue;
+    const auto output = std::find(rows.outputs().begin(), rows.outputs().end(), e.output) - rows.outputs().begin();
+    if (certify(e.got, *bound, contract, rows.storage(static_cast<int>(output))) != ElementVerdict::kWithin) return false;
+  }
+  return true;
 }
 
 }  // namespace
 
 std::vector<Suspect> matching_formulas(const Case& c, const Outcome& outcome, const Contract& contract) {
   std::vector<Suspect> out;
-  const Tensor* y = y_of(c, outcome);
   const CaseRows rows(c);
-  if (!rows.info().affine() || rows.info().shape != OutputShape::kElements) return {};  // the formulas below are forward maps
-  if (!y || rows.rows() == 0 || !rows.parameters_finite()) return out;
-  for (std::int64_t r = 0; r < rows.rows(); ++r)
-    if (!rows.finite(r)) return out;
-  for (const Alternative& f : formulas()) {
+  if (rows.rows() == 0 || !rows.parameters_finite() || !rows.all_finite()) return out;
+  const std::vector<ElementEvidence> wrong = wrong_outputs(c, outcome, contract);
+  if (wrong.empty()) return out;
+  for (const auto& find : {other_rows, other_arguments, other_formulas})
+    for (const Alternative& a : find(c, contract))
+      if (agrees(wrong, rows, a, contract)) out.push_back({"matches " + a.name, a.family});
+  if (!rows.info().affine() || rows.info().shape != OutputShape::kElements) return out;
+  const Tensor& y = outcome.outputs[0].second;
+  for (const ChangedFormula& f : formulas()) {
     bool all = true;
-    for (std::int64_t r = 0; all && r < rows.rows(); ++r) all = row_matches(rows, r, *y, f.change, contract);
+    for (std::int64_t r = 0; all && r < rows.rows(); ++r) all = row_matches(rows, r, y, f.change, contract);
     if (all) out.push_back({"matches " + f.name, f.family});
   }
   return out;
-}
-
-std::optional<Suspect> admitting_contract(const Case& c, const Outcome& outcome, const Contract& contract) {
-  if (!y_of(c, outcome)) return std::nullopt;
-  CaseJudge judge(c);
-  Outcome numbers = outcome;
-  numbers.memory = {};
-  std::optional<Suspect> permissive;
-  for (const Weaker& w : weaker_contracts()) {
-    Contract weaker = contract;
-    if (!w.weaken(weaker, c)) continue;
-    weaker.name = contract.name + " with " + w.text;
-    const Judgement j = judge.judge(numbers, weaker);
-    if (is_violation(j.verdict)) continue;
-    const std::string text = std::string("consistent with ") + w.text;
-    if (j.unbounded == 0) return Suspect{text, w.family};
-    if (!permissive) permissive = Suspect{text + " (which bounds nothing here)", w.family};
-  }
-  return permissive;
 }
 
 }  // namespace normfuzz

@@ -17,7 +17,8 @@ struct Suspect {
   bool operator==(const Suspect&) const = default;
 };
 
-// The known wrong formulas whose exact value lies within the contract's bound of every element of y, likeliest first.
+// The known wrong formulas whose exact value lies within the contract's bound of every element of the outputs that are wrong, likeliest
+// first.
 std::vector<Suspect> matching_formulas(const Case& c, const Outcome& outcome, const Contract& contract);
 
 // The first weaker contract that admits y: the one that names what the kernel does beyond its promise. One with finite bounds comes
