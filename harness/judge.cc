@@ -302,7 +302,8 @@ void CaseJudge::note_laws(const Outcome& outcome, GradeNotes& notes) {
         exact = exact && y->value(rows_.view().index(r, i)) == value_from_bits(storage, bits_from_value(storage, in.bias[i]));
       count("constant_row", exact);
     }
-    if (static_cast<std::int64_t>(previous.size()) == in.n && std::equal(previous.begin(), previous.end(), in.x)) {
+    const auto same = [](double a, double b) { return a == b && std::signbit(a) == std::signbit(b); };
+    if (static_cast<std::int64_t>(previous.size()) == in.n && std::equal(previous.begin(), previous.end(), in.x, same)) {
       bool equal = true;
       for (std::int64_t i = 0; i < in.n; ++i) equal = equal && y->bits(rows_.view().index(r, i)) == y->bits(rows_.view().index(r - 1, i));
       count("equal_rows", equal);
