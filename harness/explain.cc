@@ -92,6 +92,9 @@ std::vector<Case> relatives_of(const Case& c) {
     any = true;
   }
   if (any) out.push_back(std::move(others));
+  constexpr std::int64_t kNarrow = 4;  // n - 1 and 1 are one of two columns
+  if (shape_of(c).cols <= kNarrow)
+    for (Case& wider : other_widths(c).others) out.push_back(scaled(wider, 1.25));
   std::erase_if(out, [](const Case& k) { return !validate(k); });
   return out;
 }

@@ -1,0 +1,128 @@
+// Every op's own bugs: found, shrunk and named.
+#include <gtest/gtest.h>
+
+#include "core/case_io.h"
+#include "harness/explain/suspects.h"
+#include "harness/shrink.h"
+#include "harness/shrink/simplicity.h"
+#include "tests/harness/broken_ops.h"
+
+namespace normfuzz {
+namespace {
+
+using namespace testing;
+using Words = std::vector<std::string>;
+using Params = std::map<std::string, ParamValue>;
+
+const std::string kInside = "add_inside";
+
+struct Expected {
+  std::string op;
+  Break at;
+  std::vector<std::int64_t> shape;
+  Params params;
+  std::int64_t elements;  // at most, after shrinking
+  Words needs;
+  std::string family, text;
+};
+
+class OpBug : public ::testing::TestWithParam<Expected> {};
+
+TEST_P(OpBug, IsShrunkAndNamed) {
+  const Expected& x = GetParam();
+  const Probe probe = probe_of(x.at);
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const Case c = random_case_of(x.op, DType::kF32, x.shape, x.params, seed);
+    ASSERT_TRUE(validate(c)) << validate(c).error();
+    ASSERT_FALSE(is_violation(probe_of(Break::kNothing)(std::span(&c, 1))[0].judgement.verdict)) << "the kernel itself is wrong";
+    ASSERT_TRUE(is_violation(probe(std::span(&c, 1))[0].judgement.verdict)) << "the bug does not show";
+    const ShrinkResult r = shrunk(c, probe);
+    ASSERT_TRUE(r.reproduced);
+    EXPECT_TRUE(validate(r.shrunk));
+    EXPECT_LE(main_input(r.shrunk).size(), x.elements) << write_case(r.shrunk);
+    EXPECT_LE(simplicity(r.shrunk), simplicity(c));
+    const Explanation e = explain(r, *contract_named("standard", DType::kF32), probe);
+    EXPECT_EQ(e.needs, x.needs) << e.sentence << "\n" << write_case(r.shrunk);
+    EXPECT_EQ(e.bug_family, x.family) << e.sentence << "\n" << write_case(r.shrunk);
+    EXPECT_NE(e.sentence.find("; matches " + x.text + "."), std::string::npos) << e.sentence << "\n" << write_case(r.shrunk);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, OpBug,
+    ::testing::Values(
+        Expected{"channel_layer_norm", Break::kWholeMap, {2, 4, 3, 3}, {}, 4, {"rows"}, "axis and layout", "whole-map LayerNorm"},
+        Expected{"channel_layer_norm",
+                 Break::kWholeMap,
+                 {2, 3, 3, 4},
+                 {{"layout", "nhwc"}},
+                 4,
+                 {"rows"},
+                 "axis and layout",
+                 "whole-map LayerNorm"},
+        Expected{"channel_layer_norm",
+                 Break::kOtherLayout,
+                 {2, 3, 3, 4},
+                 {{"layout", "nhwc"}},
+                 6,
+                 {"rows"},
+                 "axis and layout",
+                 "NHWC read as NCHW"},
+        Expected{"channel_layer_norm", Break::kSampleVariance, {2, 4, 3, 3}, {}, 2, {}, "statistics", "the variance over n - 1"},
+        Expected{"layer_norm_backward", Break::kMeanOfG, {3, 6}, {}, 2, {}, "backward terms", "the term mean(g) left out"},
+        Expected{
+            "layer_norm_backward", Break::kMeanOfGXhat, {3, 6}, {}, 2, {"cotangent"}, "backward terms", "the term mean(g xhat) left out"},
+        Expected{"rms_norm_backward", Break::kMeanOfGXhat, {3, 6}, {}, 1, {}, "backward terms", "the term mean(g xhat) left out"},
+        Expected{"channel_layer_norm_backward", Break::kMeanOfG, {2, 3, 2, 2}, {}, 2, {}, "backward terms", "the term mean(g) left out"},
+        Expected{"layer_norm_backward", Break::kLastRowOnly, {3, 6}, {}, 4, {"rows"}, "reduction over rows", "the last row only"},
+        Expected{"layer_norm_backward", Break::kWeightOfDy, {3, 6}, {}, 3, {"cotangent", "weight"}, "parameters", "the weight ignored"},
+        Expected{"rms_norm_backward", Break::kEpsilon, {3, 6}, {{"epsilon", 1.0}}, 1, {"epsilon"}, "epsilon", "epsilon dropped"},
+        Expected{"layer_norm_backward", Break::kSampleVariance, {3, 6}, {}, 2, {"cotangent"}, "statistics", "the variance over n - 1"},
+        Expected{"layer_norm_backward", Break::kBiasFromDx, {3, 6}, {}, 2, {}, "backward terms", "sums of dx"},
+        Expected{"layer_norm_sgd", Break::kWrongSign, {3, 6}, {{"learning_rate", 0.125}}, 2, {}, "update", "a step of the opposite sign"},
+        Expected{"rms_norm_sgd",
+                 Break::kSquaredRate,
+                 {3, 6},
+                 {{"learning_rate", 0.125}},
+                 1,
+                 {"learning rate"},
+                 "update",
+                 "the learning rate squared"},
+        Expected{"lp_norm", Break::kOtherP, {3, 6}, {}, 2, {}, "norm", "the L1 norm"},
+        Expected{"lp_norm", Break::kL2ForL1, {3, 6}, {{"p", 1.0}}, 2, {"p"}, "norm", "the L2 norm"},
+        Expected{"lp_norm", Break::kRoot, {3, 6}, {{"axis", std::int64_t{0}}}, 1, {}, "norm", "the root left out"},
+        Expected{"lp_norm",
+                 Break::kMagnitude,
+                 {3, 6},
+                 {{"p", std::numeric_limits<double>::infinity()}},
+                 1,
+                 {},
+                 "norm",
+                 "the largest element instead of the largest magnitude"},
+        Expected{"rms", Break::kSampleVariance, {3, 6}, {}, 2, {}, "statistics", "the mean over n - 1"},
+        Expected{"rms", Break::kRoot, {3, 6}, {}, 1, {}, "norm", "the root left out"},
+        Expected{"distance", Break::kMagnitude, {3, 6}, {}, 1, {}, "norm", "differences of magnitudes"},
+        Expected{"cosine", Break::kLengthOfB, {3, 6}, {}, 1, {}, "norm", "the length of b left out"},
+        Expected{"lp_normalize", Break::kOtherP, {3, 6}, {}, 2, {}, "norm", "the L1 norm"},
+        Expected{"lp_normalize",
+                 Break::kEpsilonOutside,
+                 {3, 6},
+                 {{"epsilon", 0.125}, {"epsilon_mode", kInside}},
+                 1,
+                 {},
+                 "epsilon",
+                 "epsilon added outside of the root"}),
+    [](const auto& info) { return info.param.op + std::to_string(info.index); });
+
+// What is right matches nothing, whatever the op.
+TEST(OpSuspects, CorrectOutputMatchesNoWrongFormula) {
+  for (const OpInfo* op : all_ops()) {
+    const bool channels = op->name.starts_with("channel");
+    const Case c = random_case_of(std::string(op->name), DType::kF32,
+                                  channels ? std::vector<std::int64_t>{2, 3, 2, 2} : std::vector<std::int64_t>{3, 4}, {}, 1);
+    EXPECT_TRUE(matching_formulas(c, run_broken(c, Break::kNothing), *contract_named("standard", DType::kF32)).empty()) << op->name;
+  }
+}
+
+}  // namespace
+}  // namespace normfuzz
