@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
                  {3, 6},
                  {{"p", std::numeric_limits<double>::infinity()}},
                  1,
-                 {},
+                 {"p"},
                  "norm",
                  "the largest element instead of the largest magnitude"},
         Expected{"rms", Break::kSampleVariance, {3, 6}, {}, 2, {}, "statistics", "the mean over n - 1"},
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
                  {3, 6},
                  {{"epsilon", 0.125}, {"epsilon_mode", kInside}},
                  1,
-                 {},
+                 {"epsilon"},
                  "epsilon",
                  "epsilon added outside of the root"}),
     [](const auto& info) { return info.param.op + std::to_string(info.index); });
