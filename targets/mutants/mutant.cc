@@ -136,7 +136,7 @@ const Mutant* find_mutant(std::string_view name) {
 
 std::vector<double> run_mutant(const MutantPolicy& policy, std::string_view op, DType storage, const RowInputs& row) {
   std::vector<double> y(static_cast<std::size_t>(row.n));
-  const bool centred = op == "layer_norm";
+  const bool centred = op != "rms_norm";
   const auto write = [&](std::int64_t i, auto value) {
     y[static_cast<std::size_t>(i)] = value_from_bits(storage, bits_from_value(storage, static_cast<double>(value)));
   };

@@ -41,7 +41,7 @@ struct Mutant {
 std::span<const Mutant> all_mutants();
 const Mutant* find_mutant(std::string_view name);
 
-// One row of `op` (layer_norm or rms_norm), computed in f32 (f64 for f64) and rounded to `storage`.
+// One row of `op` (layer_norm, channel_layer_norm or rms_norm), computed in f32 (f64 for f64) and rounded to `storage`.
 std::vector<double> run_mutant(const MutantPolicy& policy, std::string_view op, DType storage, const RowInputs& row);
 
 }  // namespace normfuzz

@@ -4,32 +4,89 @@
 
 #include "targets/cpu/row_call.h"
 #include "targets/mutants/mutant.h"
+#include "targets/mutants/op_mutant.h"
 
 namespace normfuzz {
 namespace {
 
-const Mutant& chosen_mutant() {
+std::string_view chosen_name() {
   const char* name = std::getenv("NORMFUZZ_MUTANT");
-  const Mutant* mutant = find_mutant(name == nullptr || *name == '\0' ? "two_pass" : name);
-  if (mutant == nullptr) throw Rejected("NORMFUZZ_MUTANT is '" + std::string(name) + "', expected the name of a variant in the manifest");
-  return *mutant;
+  return name == nullptr || *name == '\0' ? "two_pass" : name;
+}
+
+// layer_norm, rms_norm and, with the kernel of layer_norm, channel_layer_norm.
+void run_rows(const Mutant& mutant, const TargetCall& arguments) {
+  const RowCall rows(arguments);
+  std::vector<double> x(static_cast<std::size_t>(rows.cols()));
+  const RowInputs row = rows.row(x.data(), nullptr);
+  const Rows y = rows.elements(arguments, "y");
+  for (std::int64_t r = 0; r < rows.rows(); ++r) {
+    rows.gather(r, x.data());
+    y.scatter(r, run_mutant(mutant.policy, arguments.op(), rows.storage, row).data());
+  }
+}
+
+std::vector<double> flat(const DLTensor* tensor, const std::string& name) {
+  if (tensor == nullptr) return {};
+  const Rows values = as_one_row(*tensor, name);
+  std::vector<double> out(static_cast<std::size_t>(values.cols()));
+  values.gather(0, out.data());
+  return out;
+}
+
+OpInputs op_inputs(const TargetCall& arguments, const RowCall& rows) {
+  OpInputs in;
+  in.op = arguments.op();
+  in.f64 = rows.storage == DType::kF64;
+  const DLTensor* x = arguments.input("x") ? arguments.input("x") : arguments.input("a");
+  in.shape.assign(x->shape, x->shape + x->ndim);
+  const RowAxes axes(arguments, x->ndim);
+  in.first = axes.inner.front();
+  in.end = axes.inner.back() + 1;
+  in.channels_last = arguments.text("layout", "nchw") == "nhwc";
+  in.x = flat(x, "x");
+  in.other = flat(arguments.input("dy") ? arguments.input("dy") : arguments.input("b"), "dy or b");
+  in.weight = rows.weight;
+  in.bias = rows.bias;
+  in.epsilon = rows.epsilon;
+  in.weight_offset = rows.weight_offset;
+  in.p = rows.p;
+  in.learning_rate = rows.learning_rate;
+  in.epsilon_mode = rows.epsilon_mode;
+  return in;
+}
+
+void run_op(OpBug bug, const MutantPolicy& policy, const TargetCall& arguments) {
+  const RowCall rows(arguments);
+  const OpInputs in = op_inputs(arguments, rows);
+  for (const auto& [name, values] : run_op_mutant(bug, policy, in))
+    if (const DLTensor* output = arguments.output(name)) as_one_row(*output, name).scatter(0, values.data());
+}
+
+// What a mutant is made for; controls serve every operator.
+void dispatch(const TargetCall& arguments) {
+  const std::string_view op = arguments.op(), name = chosen_name();
+  const Mutant* mutant = find_mutant(name);
+  const OpMutant* op_mutant = find_op_mutant(name);
+  if (mutant == nullptr && op_mutant == nullptr)
+    throw Rejected("NORMFUZZ_MUTANT is '" + std::string(name) + "', expected the name of a variant in the manifest");
+  if (!op.starts_with("rms_norm") && arguments.number("weight_offset", 0) != 0)
+    throw Unsupported(std::string(op) + " has no weight_offset");
+  if (op_mutant != nullptr) {
+    for (const std::string_view made_for : op_mutant->ops)
+      if (made_for == op) return run_op(op_mutant->defect, MutantPolicy{}, arguments);
+    throw Unsupported(std::string(name) + " is no kernel of " + std::string(op));
+  }
+  if (op == "layer_norm" || op == "channel_layer_norm" || (op == "rms_norm" && mutant->for_rms_norm)) return run_rows(*mutant, arguments);
+  if (op == "rms_norm" || !mutant->control()) throw Unsupported(std::string(name) + " is no kernel of " + std::string(op));
+  run_op(OpBug::kNone, mutant->policy, arguments);
 }
 
 nf_status run(const nf_call* call) {
   return guarded_run(call, [](const TargetCall& arguments) -> std::string {
-    const Mutant& mutant = chosen_mutant();
-    if (arguments.op() != "layer_norm" && arguments.op() != "rms_norm") throw Unsupported("no kernel for this operator");
-    if (arguments.op() == "rms_norm" && !mutant.for_rms_norm) throw Unsupported(std::string(mutant.name) + " is no kernel of rms_norm");
-    if (arguments.op() == "layer_norm" && arguments.number("weight_offset", 0) != 0) throw Unsupported("layer_norm has no weight_offset");
-    arguments.require_known({"x", "weight", "bias"}, {"y"}, {"epsilon", "normalized_axis", "weight_offset"});
-    const RowCall rows(arguments);
-    std::vector<double> x(static_cast<std::size_t>(rows.cols()));
-    const RowInputs row = rows.row(x.data(), nullptr);
-    const Rows y = rows.elements(arguments, "y");
-    for (std::int64_t r = 0; r < rows.rows(); ++r) {
-      rows.gather(r, x.data());
-      y.scatter(r, run_mutant(mutant.policy, arguments.op(), rows.storage, row).data());
-    }
+    arguments.require_known({"x", "weight", "bias", "dy", "a", "b"}, {"y", "dx", "dweight", "dbias", "weight_new", "bias_new"},
+                            {"epsilon", "normalized_axis", "weight_offset", "layout", "axis", "p", "epsilon_mode", "learning_rate"});
+    dispatch(arguments);
     return "";
   });
 }

@@ -22,7 +22,7 @@ RMS_OPERATOR = os.environ.get("NORMFUZZ_ONNXRUNTIME_RMS", "RMSNormalization")
 OPTIMIZE = os.environ.get("NORMFUZZ_ONNXRUNTIME_OPTIMIZE", "all")
 
 # The operator-set version that a model asks for. SimplifiedLayerNormalization is ONNX Runtime's own, in the default domain.
-OPSETS = {"LayerNormalization": 17, "RMSNormalization": 23, "SimplifiedLayerNormalization": 17}
+OPSETS = {"LayerNormalization": 17, "RMSNormalization": 23, "SimplifiedLayerNormalization": 17, "LpNormalization": 22}
 IR_VERSION = 10  # what opset 23 needs
 
 # uint16 holds the bits of bf16 where the package ml_dtypes is missing.
@@ -37,12 +37,10 @@ TYPES = {
 target(version=f"onnxruntime {onnxruntime.__version__}")
 
 
-@functools.lru_cache(maxsize=512)  # a session takes 0.7 ms to make; epsilon and axis are attributes, shapes are not part of it
-def session(operator: str, element_type: int, axis: int, epsilon: float, ranks: tuple[int, ...]) -> onnxruntime.InferenceSession:
+@functools.lru_cache(maxsize=512)  # a session takes 0.7 ms to make; attributes are part of a model, shapes are not
+def session(operator: str, element_type: int, attributes: tuple[tuple[str, float | int], ...], ranks: tuple[int, ...]) -> onnxruntime.InferenceSession:
     names = ["x", "weight", "bias"][: len(ranks)]
-    # Stage one in float32, in float64 for float64: ONNX operator specification, attribute stash_type.
-    stash_type = TensorProto.DOUBLE if element_type == TensorProto.DOUBLE else TensorProto.FLOAT
-    node = helper.make_node(operator, names, ["y"], axis=axis, epsilon=epsilon, stash_type=stash_type)
+    node = helper.make_node(operator, names, ["y"], **dict(attributes))
     values = [helper.make_tensor_value_info(n, element_type, [f"{n}{d}" for d in range(r)]) for n, r in zip(names, ranks)]
     y = helper.make_tensor_value_info("y", element_type, [f"x{d}" for d in range(ranks[0])])
     opsets = [helper.make_opsetid("", OPSETS[operator])]
@@ -64,14 +62,14 @@ def ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return np.ones(shape, dtype)
 
 
-def run(operator: str, arrays: list[np.ndarray], y: np.ndarray, axis: int, epsilon: float) -> None:
+def run(operator: str, arrays: list[np.ndarray], y: np.ndarray, **attributes: float | int) -> None:
     element_type = TYPES[arrays[0].dtype.name]
     if any(a.dtype != arrays[0].dtype for a in arrays):
         raise Unsupported("x and its parameters of different types")
     dense = [np.ascontiguousarray(a) for a in arrays]
     result = y if y.flags.c_contiguous else np.empty(y.shape, y.dtype)
     try:
-        model = session(operator, element_type, axis, epsilon, tuple(a.ndim for a in dense))
+        model = session(operator, element_type, tuple(attributes.items()), tuple(a.ndim for a in dense))
         binding = model.io_binding()
         for name, array in zip(("x", "weight", "bias"), dense):
             binding.bind_input(name, "cpu", 0, element_type, array.shape, array.ctypes.data)
@@ -83,6 +81,11 @@ def run(operator: str, arrays: list[np.ndarray], y: np.ndarray, axis: int, epsil
         raise Rejected(first_line(error)) from None
     if result is not y:
         y[...] = result
+
+
+def stash_type(x: np.ndarray) -> int:
+    """Stage one in float32, in float64 for float64: ONNX operator specification, attribute stash_type."""
+    return TensorProto.DOUBLE if x.dtype == np.float64 else TensorProto.FLOAT
 
 
 def first_line(error: Any) -> str:
@@ -100,7 +103,8 @@ def layer_norm(x, weight, bias, y, *, epsilon, normalized_axis=-1):
     if RMS_OPERATOR != "RMSNormalization":
         raise Unsupported(f"the variant of {RMS_OPERATOR} runs rms_norm only")
     scale = ones(normalized_shape(x, normalized_axis), x.dtype) if weight is None else weight
-    run("LayerNormalization", [x, scale] if bias is None else [x, scale, bias], y, normalized_axis, epsilon)
+    arrays = [x, scale] if bias is None else [x, scale, bias]
+    run("LayerNormalization", arrays, y, axis=normalized_axis, epsilon=epsilon, stash_type=stash_type(x))
 
 
 @op("rms_norm")
@@ -109,4 +113,15 @@ def rms_norm(x, weight, y, *, epsilon, normalized_axis=-1, weight_offset=0.0):
         weight = ones(normalized_shape(x, normalized_axis), x.dtype)
     elif weight_offset != 0:
         raise Unsupported("the operator has no weight offset")
-    run(RMS_OPERATOR, [x, weight], y, normalized_axis, epsilon)
+    run(RMS_OPERATOR, [x, weight], y, axis=normalized_axis, epsilon=epsilon, stash_type=stash_type(x))
+
+
+@op("lp_normalize")
+def lp_normalize(x, y, *, p=2.0, epsilon=0.0, epsilon_mode="none", axis=-1):
+    if RMS_OPERATOR != "RMSNormalization":
+        raise Unsupported(f"the variant of {RMS_OPERATOR} runs rms_norm only")
+    if epsilon_mode != "none" and epsilon != 0:
+        raise Unsupported("the operator has no epsilon")
+    if p not in (1, 2):
+        raise Unsupported("the operator takes p = 1 and p = 2 only")
+    run("LpNormalization", [x], y, axis=axis, p=int(p))

@@ -1,15 +1,22 @@
-// torch's ATen operators behind the plug-in interface: layer_norm and rms_norm, forward and backward, on the CPU.
+// torch's ATen operators behind the plug-in interface, on the CPU: layer_norm over trailing dimensions or channels and rms_norm, forward
+// and backward; vector norms, distances, cosine similarity, normalized vectors.
 //
 // Tensors are views of the caller's memory with the caller's sizes, strides and alignment. ATen allocates its results; they are copied,
 // never converted, into the outputs.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <ATen/ops/clamp_min.h>
+#include <ATen/ops/cosine_similarity.h>
+#include <ATen/ops/div.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/movedim.h>
 #include <ATen/ops/native_layer_norm.h>
 #include <ATen/ops/native_layer_norm_backward.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/pairwise_distance.h>
 #include <ATen/ops/rms_norm.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
@@ -18,6 +25,8 @@
 
 #include <array>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 // After ATen's headers: one of them may bring DLPack's own DLTensor, which target.h then uses.
@@ -96,14 +105,72 @@ void rms_norm(const TargetCall& call) {
   store(&call.required_output("y"), at::rms_norm(view(x), normalized_shape(call, x), view_or_none(call.input("weight")), epsilon(call)));
 }
 
-// An absent weight means ones. ATen computes the gradients of weight and bias only where it has them: ones and zeros stand in.
-void layer_norm_backward(const TargetCall& call) {
-  call.require_known({"x", "dy", "weight"}, {"dx", "dweight", "dbias"}, {"epsilon", "normalized_axis"});
+// Position of the channels of an nchw (of rank 3: chw) or nhwc tensor.
+int64_t channel_dimension(const TargetCall& call, const DLTensor& x) {
+  return call.text("layout", "nchw") == "nhwc" ? x.ndim - 1 : x.ndim == 3 ? 0 : 1;
+}
+
+// Channels moved to the end, normalized there and moved back, as ConvNeXt does: views, no copies.
+void channel_layer_norm(const TargetCall& call) {
+  call.require_known({"x", "weight", "bias"}, {"y"}, {"epsilon", "layout"});
   const c10::InferenceMode no_autograd;
-  const DLTensor& x_argument = call.required_input("x");
-  const std::vector<int64_t> shape = normalized_shape(call, x_argument);
+  const DLTensor& x = call.required_input("x");
+  const int64_t channels = channel_dimension(call, x);
+  const at::Tensor y = at::layer_norm(at::movedim(view(x), channels, -1), {x.shape[channels]}, view_or_none(call.input("weight")),
+                                      view_or_none(call.input("bias")), epsilon(call));
+  store(&call.required_output("y"), at::movedim(y, -1, channels));
+}
+
+// ---- norms along one dimension ----
+
+int64_t reduced_dimension(const TargetCall& call, const DLTensor& x) {
+  const int64_t axis = call.integer("axis", -1);
+  return axis < 0 ? axis + x.ndim : axis;
+}
+
+void lp_norm(const TargetCall& call) {
+  call.require_known({"x"}, {"y"}, {"p", "axis"});
+  const c10::InferenceMode no_autograd;
+  const DLTensor& x = call.required_input("x");
+  store(&call.required_output("y"), at::linalg_vector_norm(view(x), call.number("p", 2), {reduced_dimension(call, x)}));
+}
+
+// pairwise_distance takes the last dimension, and adds an epsilon to the difference: none here.
+void distance(const TargetCall& call) {
+  call.require_known({"a", "b"}, {"y"}, {"p", "axis"});
+  const c10::InferenceMode no_autograd;
+  const DLTensor& a = call.required_input("a");
+  const int64_t axis = reduced_dimension(call, a);
+  store(&call.required_output("y"), at::pairwise_distance(at::movedim(view(a), axis, -1),
+                                                          at::movedim(view(call.required_input("b")), axis, -1), call.number("p", 2), 0));
+}
+
+// Each length is at least epsilon (documentation of torch.nn.CosineSimilarity); without an epsilon it is 0.
+void cosine(const TargetCall& call) {
+  call.require_known({"a", "b"}, {"y"}, {"epsilon", "epsilon_mode", "axis"});
+  const c10::InferenceMode no_autograd;
+  const DLTensor& a = call.required_input("a");
+  store(&call.required_output("y"),
+        at::cosine_similarity(view(a), view(call.required_input("b")), reduced_dimension(call, a), call.number("epsilon", 0)));
+}
+
+// What torch.nn.functional.normalize does: x / max(|x|_p, epsilon).
+void lp_normalize(const TargetCall& call) {
+  call.require_known({"x"}, {"y"}, {"p", "epsilon", "epsilon_mode", "axis"});
+  const std::string_view mode = call.text("epsilon_mode", "none");
+  if (mode != "none" && mode != "max_norm") throw Unsupported("torch's normalize takes the larger of norm and epsilon, nothing else");
+  const c10::InferenceMode no_autograd;
+  const DLTensor& x = call.required_input("x");
+  const at::Tensor length = at::linalg_vector_norm(view(x), call.number("p", 2), {reduced_dimension(call, x)}, true);
+  store(&call.required_output("y"), at::div(view(x), length.clamp_min(call.number("epsilon", 0))));
+}
+
+// ---- backward ----
+
+// An absent weight means ones. ATen computes the gradients of weight and bias only where it has them: ones and zeros stand in.
+void layer_norm_gradients(const TargetCall& call, const at::Tensor& x, const at::Tensor& dy, const std::vector<int64_t>& shape,
+                          int64_t channels) {
   const DLTensor *dweight = call.output("dweight"), *dbias = call.output("dbias");
-  const at::Tensor x = view(x_argument), dy = view(call.required_input("dy"));
   at::Tensor weight = view_or_none(call.input("weight")), bias;
   if (dweight != nullptr && !weight.defined()) weight = at::ones(shape, at::TensorOptions().dtype(scalar_type(*dweight)));
   if (dbias != nullptr) bias = at::zeros(shape, at::TensorOptions().dtype(scalar_type(*dbias)));
@@ -111,9 +178,25 @@ void layer_norm_backward(const TargetCall& call) {
   const auto [y, mean, reciprocal_deviation] = at::native_layer_norm(x, shape, weight, bias, epsilon(call));
   const auto [x_gradient, weight_gradient, bias_gradient] =
       at::native_layer_norm_backward(dy, x, shape, mean, reciprocal_deviation, weight, bias, {true, dweight != nullptr, dbias != nullptr});
-  store(&call.required_output("dx"), x_gradient);
+  store(&call.required_output("dx"), at::movedim(x_gradient, -1, channels));
   store(dweight, weight_gradient);
   store(dbias, bias_gradient);
+}
+
+void layer_norm_backward(const TargetCall& call) {
+  call.require_known({"x", "dy", "weight"}, {"dx", "dweight", "dbias"}, {"epsilon", "normalized_axis"});
+  const c10::InferenceMode no_autograd;
+  const DLTensor& x = call.required_input("x");
+  layer_norm_gradients(call, view(x), view(call.required_input("dy")), normalized_shape(call, x), -1);
+}
+
+void channel_layer_norm_backward(const TargetCall& call) {
+  call.require_known({"x", "dy", "weight"}, {"dx", "dweight", "dbias"}, {"epsilon", "layout"});
+  const c10::InferenceMode no_autograd;
+  const DLTensor& x = call.required_input("x");
+  const int64_t channels = channel_dimension(call, x);
+  layer_norm_gradients(call, at::movedim(view(x), channels, -1), at::movedim(view(call.required_input("dy")), channels, -1),
+                       {x.shape[channels]}, channels);
 }
 
 // rms_norm has no backward operator on the CPU: autograd differentiates its decomposition.
@@ -137,11 +220,23 @@ void rms_norm_backward(const TargetCall& call) {
   if (dweight != nullptr) store(dweight, gradients[1]);
 }
 
+using Operator = void (*)(const TargetCall&);
+constexpr std::pair<std::string_view, Operator> kOperators[] = {
+    {"layer_norm", layer_norm},
+    {"rms_norm", rms_norm},
+    {"channel_layer_norm", channel_layer_norm},
+    {"lp_norm", lp_norm},
+    {"distance", distance},
+    {"cosine", cosine},
+    {"lp_normalize", lp_normalize},
+    {"layer_norm_backward", layer_norm_backward},
+    {"rms_norm_backward", rms_norm_backward},
+    {"channel_layer_norm_backward", channel_layer_norm_backward},
+};
+
 void dispatch(const TargetCall& call) {
-  if (call.op() == "layer_norm") return layer_norm(call);
-  if (call.op() == "rms_norm") return rms_norm(call);
-  if (call.op() == "layer_norm_backward") return layer_norm_backward(call);
-  if (call.op() == "rms_norm_backward") return rms_norm_backward(call);
+  for (const auto& [name, run] : kOperators)
+    if (call.op() == name) return run(call);
   throw Unsupported("no op '" + std::string(call.op()) + "'");
 }
 

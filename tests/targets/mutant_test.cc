@@ -11,6 +11,7 @@
 
 #include "harness/generate/generator.h"
 #include "oracles/bound.h"
+#include "targets/mutants/op_mutant.h"
 
 namespace normfuzz {
 namespace {
@@ -87,9 +88,11 @@ TEST(Mutants, ManifestListsThem) {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   std::size_t variants = 0;
   for (std::size_t at = text.find("[[variant]]"); at != std::string::npos; at = text.find("[[variant]]", at + 1)) ++variants;
-  EXPECT_EQ(variants, all_mutants().size());
-  for (const Mutant& mutant : all_mutants()) {
-    const std::string name(mutant.name);
+  EXPECT_EQ(variants, all_mutants().size() + op_mutants().size());
+  std::vector<std::string> names;
+  for (const Mutant& mutant : all_mutants()) names.emplace_back(mutant.name);
+  for (const OpMutant& mutant : op_mutants()) names.emplace_back(mutant.name);
+  for (const std::string& name : names) {
     EXPECT_NE(text.find("name = \"" + name + "\"\nenv = { NORMFUZZ_MUTANT = \"" + name + "\" }"), std::string::npos) << name;
   }
 }

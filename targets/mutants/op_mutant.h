@@ -1,0 +1,65 @@
+// Kernels with one known bug each of the operators beside layer_norm and rms_norm: channels, norms along an axis, gradients, fused updates.
+// They see whole tensors in logical order, because some of the bugs are about which elements form a row.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "oracles/ops/row_inputs.h"
+#include "targets/mutants/mutant.h"
+
+namespace normfuzz {
+
+enum class OpBug : std::uint8_t {
+  kNone,
+  kWholeMap,         // statistics over channels and positions of a sample
+  kWrongAxis,        // rows along the neighbouring dimension
+  kNhwcAsNchw,       // the layout parameter is ignored
+  kLastRow,          // dweight of the last row alone, not summed
+  kNoMeanGradient,   // dx without its term mean(g)
+  kNoProjection,     // dx without its term xhat mean(g xhat)
+  kWeightForgotten,  // g = dy
+  kNoEpsilon,        // statistics of a backward without epsilon
+  kBiasFromDx,       // dbias = sum of dx
+  kStepUpward,       // parameter + rate gradient
+  kRateSquared,      // parameter - rate^2 gradient
+  kNoRoot,           // sum |x|^2 for its root
+  kL1ForL2,          // sum |x| where p = 2
+  kSignedMaximum,    // max(x) for max |x|
+  kDivisorL1,        // x / sum |x| whatever p
+  kEpsilonOutside,   // |x| + epsilon for sqrt(|x|^2 + epsilon)
+  kOneLength,        // a b / |a|
+  kMagnitudes,       // |a| - |b| for |a - b|
+  kSampleMean,       // the sum of squares over n - 1
+};
+
+struct OpMutant {
+  std::string_view name, family, bug, references;  // as of Mutant
+  OpBug defect;
+  std::vector<std::string_view> ops;
+};
+std::span<const OpMutant> op_mutants();
+const OpMutant* find_op_mutant(std::string_view name);
+
+// A call as plain numbers: tensors in row-major order, absent parameters as ones and zeros.
+struct OpInputs {
+  std::string_view op;
+  bool f64 = false;                 // computed in f64, everything else in f32
+  std::vector<std::int64_t> shape;  // of the first input
+  std::int64_t first = 0, end = 0;  // its dimensions [first, end) form a row
+  bool channels_last = false;       // layout nhwc
+  std::vector<double> x, other, weight, bias;
+  double epsilon = 0, weight_offset = 0, p = 2, learning_rate = 0;
+  EpsilonMode epsilon_mode = EpsilonMode::kNone;
+};
+// All outputs of the op by name, in row-major order, not yet rounded to their storage types.
+using OpOutputs = std::vector<std::pair<std::string, std::vector<double>>>;
+
+// With OpBug::kNone the correct kernel under the policy's sum and moments.
+OpOutputs run_op_mutant(OpBug bug, const MutantPolicy& policy, const OpInputs& inputs);
+
+}  // namespace normfuzz
