@@ -1,10 +1,11 @@
 """The oracle against two independent computations of the same formulas, bit for bit, on generated cases.
 
-Arb (python-flint): balls at growing precision, until both ends round to the same number. mpmath: exact rational mean and variance, one
-high-precision square root. What both leave open at the last precision is decided by exact rational arithmetic. Nothing here is shared with
-the oracle but the case files.
+Statistics are exact rationals; a result is a small expression of them (one quotient by a root, a sum of such, a p-norm), evaluated by
+Arb (python-flint) as balls at growing precision, until both ends round to the same number, and by mpmath at precisions whose error is
+counted. What both leave open at the last precision is decided by exact rational arithmetic where the expression has one root. Nothing here
+is shared with the oracle but the case files.
 
-    crosscheck.py --normfuzz build/normfuzz --count 2000 [--seed 1] [--max-elements 600] [--corrupt]
+    crosscheck.py --normfuzz build/normfuzz --count 2000 [--seed 1] [--max-elements 600] [--op NAME].. [--corrupt]
 
 --corrupt flips the last bit of one answer of the oracle, and succeeds only if exactly that element is reported.
 """
@@ -52,48 +53,34 @@ def round_ends(low, high, fmt):
     return x
 
 
-def exact_float(q):
-    return Fraction(q) if q else Fraction(0)
-
-
-class Row:
-    """A finite row with finite parameters of one element at a time, all of it rational but the square root."""
-
-    def __init__(self, op, x, epsilon):
-        n = len(x)
-        self.x = [Fraction(v) for v in x]
-        mean = sum(self.x) / n if op == "layer_norm" else Fraction(0)
-        self.d = [v - mean for v in self.x]
-        self.w = sum(v * v for v in self.d) / n + Fraction(epsilon)  # under the root
-
-
-def decide_exactly(row, i, weight, bias, fmt, low, high):
-    """The enclosure still holds a boundary m between two numbers of the format: is y = m? Decided by squares of rationals."""
+def round_boundary(low, high, fmt, sign_of):
+    """The last enclosure still holds a boundary m: which side of it is y on? sign_of(m) is the sign of y - m, 0 if they are equal."""
     (a, exp), (b, _) = low, high
     x, y = round_dyadic(a < 0, abs(a), exp, fmt), round_dyadic(b < 0, abs(b), exp, fmt)
-    term = row.d[i] * weight
-    if term == 0 and bias == 0:
-        return 0.0
-    if x == y:  # the sign of a result that is not zero but rounds to it: that of the exact value
-        q = -bias
-        sign = (term > 0) - (term < 0)
-        compare = sign * term * term - ((q > 0) - (q < 0)) * q * q * row.w
-        return math.copysign(0.0, compare) if compare else 0.0
+    if x == y:  # a result that may be zero
+        sign = sign_of(Fraction(0))
+        return math.copysign(0.0, sign) if sign else 0.0
     p, emin, emax = FORMATS[fmt]
     limit = Fraction(2) ** (emax + 1)
     ends = [limit if v == math.inf else -limit if v == -math.inf else Fraction(v) for v in (x, y)]
     m = (ends[0] + ends[1]) / 2
-    q = m - bias
-    sign = (term > 0) - (term < 0)
-    compare = sign * term * term - ((q > 0) - (q < 0)) * q * q * row.w  # sign of y - m
-    if compare == 0:
+    sign = sign_of(m)
+    if sign == 0:
         unit = min(v for v in (abs(ends[0] - m), abs(ends[1] - m))) * 2
         return x if (abs(ends[0]) / unit) % 2 == 0 else y
-    return y if compare > 0 else x
+    return y if sign > 0 else x
 
 
-def arb_exact(value):
-    return flint.arb(value)
+def sign(v):
+    return (v > 0) - (v < 0)
+
+
+def arb_of(q):
+    return flint.arb(flint.fmpq(q.numerator, q.denominator))
+
+
+def mp_of(q):
+    return mpmath.mpf(q.numerator) / mpmath.mpf(q.denominator)
 
 
 def arb_ends(ball):
@@ -105,58 +92,159 @@ def arb_ends(ball):
     return (m - r, g), (m + r, g)
 
 
-def arb_row(op, x, weights, biases, offset, epsilon, fmt):
-    """Rounded elements, or the last enclosure of what is not decided."""
-    n = len(x)
-    out, ends = [None] * n, [None] * n
-    bits = FIRST_BITS
-    while bits <= LAST_BITS and None in out:
-        flint.ctx.prec = bits
-        v = [arb_exact(e) for e in x]
-        if op == "layer_norm":
-            mean = sum(v, flint.arb(0)) / n
-            d = [e - mean for e in v]
-        else:
-            d = v
-        square = sum((e * e for e in d), flint.arb(0)) / n + arb_exact(epsilon)
-        if square > 0:
-            root = square.sqrt()
-            for i in range(n):
-                if out[i] is None:
-                    y = d[i] / root * (arb_exact(weights[i]) + arb_exact(offset)) + arb_exact(biases[i])
-                    ends[i] = arb_ends(y)
-                    out[i] = round_ends(*ends[i], fmt)
-        bits *= 4
-    return out, ends
+def mp_ends(value, error):
+    def parts(v):
+        negative, man, exp, _ = v._mpf_
+        return (-int(man) if negative else int(man)), exp
+
+    (m, e), (r, f) = parts(value), parts(error)
+    g = min(e, f)
+    m, r = m << (e - g), r << (f - g)
+    return (m - r, g), (m + r, g)
 
 
-def mp_row(row, weights, biases, offset, fmt):
-    n = len(row.d)
-    out, ends = [None] * n, [None] * n
+# A result is one of the classes below. arb() encloses it at flint's working precision; mp() gives it at mpmath's, with a magnitude that no
+# intermediate exceeds: GUARD_BITS below that lie the roundings of the few hundred operations. sign_of(m) is exact where the class has one.
+GUARD_BITS = 24
+
+
+class Algebraic:
+    """term / sqrt(w) + shift, all rational: every op with one square root, p = 1 and the maximum too (w = 1)."""
+
+    def __init__(self, term, w=Fraction(1), shift=Fraction(0)):
+        self.term, self.w, self.shift = term, w, shift
+
+    def arb(self):
+        return (arb_of(self.term) / arb_of(self.w).sqrt() if self.w != 1 else arb_of(self.term)) + arb_of(self.shift)
+
+    def mp(self):
+        t = mp_of(self.term) / mpmath.sqrt(mp_of(self.w))
+        return t + mp_of(self.shift), abs(t) + abs(mp_of(self.shift))
+
+    def sign_of(self, m):
+        q = m - self.shift
+        return sign(sign(self.term) * self.term * self.term - sign(q) * q * q * self.w)
+
+    def is_zero(self):
+        return self.sign_of(Fraction(0)) == 0
+
+
+class SumOfRoots:
+    """shift + factor sum(term_k / sqrt(w_k)): dweight and its update."""
+
+    def __init__(self, terms, shift=Fraction(0), factor=Fraction(1)):
+        by_root = {}
+        for term, w in terms:
+            by_root[w] = by_root.get(w, Fraction(0)) + term
+        self.terms = [(factor * t, w) for w, t in by_root.items() if t and factor]
+        self.shift = shift
+
+    def arb(self):
+        return sum((arb_of(t) / arb_of(w).sqrt() for t, w in self.terms), flint.arb(0)) + arb_of(self.shift)
+
+    def mp(self):
+        parts = [mp_of(t) / mpmath.sqrt(mp_of(w)) for t, w in self.terms] + [mp_of(self.shift)]
+        return mpmath.fsum(parts), mpmath.fsum(parts, absolute=True)
+
+    def is_zero(self):
+        return not self.terms and self.shift == 0
+
+    sign_of = None
+
+
+class Powers:
+    """(sum m_k^p)^(1/p), m_k >= 0 rational, p rational; or x over that, with epsilon."""
+
+    def __init__(self, magnitudes, p, x=None, epsilon=Fraction(0), mode="none"):
+        self.m, self.p, self.x, self.epsilon, self.mode = [m for m in magnitudes if m], p, x, epsilon, mode
+
+    def evaluate(self, number, larger):
+        p, half = number(self.p), [number(m) for m in self.m]
+        s = sum((m**p for m in half[1:]), half[0] ** p) if half else number(Fraction(0))
+        length = s ** (number(Fraction(1)) / p) if half else s
+        if self.x is None:
+            return length
+        if self.mode == "add_outside":
+            length = length + number(self.epsilon)
+        elif self.mode == "max_norm":
+            length = larger(length, number(self.epsilon))
+        return number(self.x) / length
+
+    def arb(self):
+        return self.evaluate(arb_of, lambda a, b: a.max(b))
+
+    def mp(self):
+        y = self.evaluate(mp_of, max)
+        return y, abs(y)
+
+    def is_zero(self):
+        return self.x == 0 if self.x is not None else not self.m
+
+    sign_of = None
+
+
+class OverOutside:
+    """x / (sqrt(s) + e)"""
+
+    def __init__(self, x, s, e):
+        self.x, self.s, self.e = x, s, e
+
+    def arb(self):
+        return arb_of(self.x) / (arb_of(self.s).sqrt() + arb_of(self.e))
+
+    def mp(self):
+        y = mp_of(self.x) / (mpmath.sqrt(mp_of(self.s)) + mp_of(self.e))
+        return y, abs(y)
+
+    def sign_of(self, m):  # of x - m e - m sqrt(s): the denominator is positive
+        t = self.x - m * self.e
+        return sign(sign(t) * t * t - sign(m) * m * m * self.s)
+
+    def is_zero(self):
+        return self.x == 0
+
+
+def decided(result, fmt, ends_at):
+    """Ziv's loop. What is open at the last precision: exactly where possible, else a boundary that is 2^-16000 away counts as met."""
+    if isinstance(result, float):
+        return rounded(result, fmt)
+    if result.is_zero():
+        return 0.0
     bits = FIRST_BITS
-    while bits <= LAST_BITS and None in out:
-        with mpmath.workprec(bits):
-            root = mpmath.sqrt(mpmath.mpf(row.w.numerator) / mpmath.mpf(row.w.denominator))
-            for i in range(n):
-                if out[i] is not None:
-                    continue
-                term = row.d[i] * (Fraction(weights[i]) + Fraction(offset))
-                t = mpmath.mpf(term.numerator) / mpmath.mpf(term.denominator) / root
-                # Six roundings of relative 2^-bits each stand behind t.
-                sign, man, exp, count = t._mpf_
-                shift = bits + 8 - count if man else 8  # mpmath strips zeros; the error is relative to all bits
-                scaled, g = int(man) << shift, exp - shift
-                error = (scaled >> (bits - 4)) + 1 if man else 0
-                value = -scaled if sign else scaled
-                b_man, b_den = Fraction(biases[i]).numerator, Fraction(biases[i]).denominator
-                b_exp = -(b_den.bit_length() - 1)
-                h = min(g, b_exp)
-                total = (value << (g - h)) + (b_man << (b_exp - h))
-                error <<= g - h
-                ends[i] = (total - error, h), (total + error, h)
-                out[i] = round_ends(*ends[i], fmt)
+    while True:
+        ends = ends_at(result, bits)
+        y = round_ends(*ends, fmt) if ends else None
+        if y is not None:
+            return y
+        if bits >= LAST_BITS:
+            break
         bits *= 4
-    return out, ends
+    DECIDED_EXACTLY[0] += 1
+    if result.sign_of:
+        return round_boundary(*ends, fmt, result.sign_of)
+    (a, _), (b, _) = ends
+    return round_boundary(*ends, fmt, lambda m: 0 if m or a <= 0 <= b else sign(a))
+
+
+def by_arb(result, bits):
+    flint.ctx.prec = bits
+    ball = result.arb()
+    return arb_ends(ball) if ball.is_finite() else None
+
+
+def by_mpmath(result, bits):
+    with mpmath.workprec(bits):
+        value, magnitude = result.mp()
+        return mp_ends(value, magnitude * mpmath.mpf(2) ** (GUARD_BITS - bits))
+
+
+def rounded(v, fmt):
+    if v != v or math.isinf(v):
+        return v
+    if v == 0:
+        return 0.0
+    m, e = math.frexp(abs(v))
+    return round_dyadic(v < 0, int(m * 2**53), e - 53, fmt)
 
 
 def add(a, b):
@@ -174,49 +262,211 @@ def special_element(sign_of_xhat, weight, bias):
     return bias
 
 
-def rounded(v, fmt):
-    if v != v or math.isinf(v):
-        return v
-    if v == 0:
-        return 0.0
-    m, e = math.frexp(abs(v))
-    return round_dyadic(v < 0, int(m * 2**53), e - 53, fmt)
+def finite(values):
+    return all(math.isfinite(v) for v in values)
 
 
-def expected_row(op, x, weights, biases, offset, epsilon, fmt, ieee):
-    """(by Arb, by mpmath) for one row."""
-    n = len(x)
-    if any(not math.isfinite(v) for v in x):
-        if op == "layer_norm" or any(math.isnan(v) for v in x):
-            y = [math.nan] * n
-        else:  # x / inf = 0, inf / inf = NaN
-            y = [math.nan if math.isinf(v) else math.nan if not math.isfinite(w) else b for v, w, b in zip(x, weights, biases)]
-        y = [rounded(v, fmt) for v in y]
-        return y, y
-    row = Row(op, x, epsilon)
-    if row.w == 0:
-        if ieee:
-            y = [math.nan] * n
+class Statistics:
+    """Of a finite row: deviations from the mean (the numbers themselves for rms_norm), and what stands under the root."""
+
+    def __init__(self, x, centred, epsilon):
+        x = [Fraction(v) for v in x]
+        mean = sum(x) / len(x) if centred else Fraction(0)
+        self.d = [v - mean for v in x]
+        self.w = sum(v * v for v in self.d) / len(x) + Fraction(epsilon)
+
+
+class Case:
+    def __init__(self, case, ieee):
+        self.op, self.inputs, self.params, self.ieee = case["op"], case["inputs"], case["params"], ieee
+        self.main = "x" if self.inputs.get("x") else "a"
+        self.shape = self.inputs[self.main]["shape"]
+        self.rows = self.indices_of_rows()
+        self.n = len(self.rows[0]) if self.rows else 0
+        self.epsilon = self.number("epsilon", 0.0)
+        self.centred = "layer_norm" in self.op
+        self.weights, self.biases = self.parameter("weight", 1.0), self.parameter("bias", 0.0)
+        self.offset = self.number("weight_offset", 0.0)
+
+    def number(self, name, absent):
+        v = self.params.get(name, absent)
+        return float.fromhex(v) if isinstance(v, str) else float(v)
+
+    def indices_of_rows(self):
+        """Logical indices of every row, rows in row-major order of the other dimensions."""
+        rank = len(self.shape)
+        if self.op.startswith(("layer_norm", "rms_norm")):
+            axis = self.params.get("normalized_axis", -1)
+            inner = list(range(axis % rank, rank))
+        elif self.op.startswith("channel"):
+            inner = [rank - 1 if self.params.get("layout") == "nhwc" else 0 if rank == 3 else 1]
         else:
-            y = [special_element(0, w, b) if not (math.isfinite(w) and math.isfinite(b)) else b for w, b in zip(weights, biases)]
-            y = [rounded(v, fmt) for v in y]
-        return y, y
-    finite_w = [w if math.isfinite(w) else 1.0 for w in weights]
-    finite_b = [b if math.isfinite(b) else 0.0 for b in biases]
-    by_arb, arb_left = arb_row(op, x, finite_w, finite_b, offset, epsilon, fmt)
-    by_mp, mp_left = mp_row(row, finite_w, finite_b, offset, fmt)
-    for i in range(n):
-        if not (math.isfinite(weights[i]) and math.isfinite(biases[i])):
-            sign = (row.d[i] > 0) - (row.d[i] < 0)
-            by_arb[i] = by_mp[i] = rounded(special_element(sign, weights[i], biases[i]), fmt)
-            continue
-        weight, bias = Fraction(finite_w[i]) + Fraction(offset), Fraction(finite_b[i])
-        if by_arb[i] is None:
-            by_arb[i] = decide_exactly(row, i, weight, bias, fmt, *arb_left[i])
-            DECIDED_EXACTLY[0] += 1
-        if by_mp[i] is None:
-            by_mp[i] = decide_exactly(row, i, weight, bias, fmt, *mp_left[i])
-    return by_arb, by_mp
+            inner = [self.params.get("axis", -1) % rank]
+        outer = [i for i in range(rank) if i not in inner]
+        strides = [math.prod(self.shape[i + 1 :]) for i in range(rank)]
+
+        def offsets(axes):
+            out = [0]
+            for i in axes:
+                out = [o + k * strides[i] for o in out for k in range(self.shape[i])]
+            return out
+
+        columns = offsets(inner)
+        return [[r + c for c in columns] for r in offsets(outer)]
+
+    def parameter(self, name, absent):
+        return values(self.inputs[name]) if self.inputs.get(name) else [absent] * self.n
+
+    def by_rows(self, name):
+        v = values(self.inputs[name])
+        return [[v[i] for i in row] for row in self.rows]
+
+    # Forward maps.
+    def affine_row(self, x):
+        pairs = list(zip(self.weights, self.biases))
+        if not finite(x):
+            if self.centred or any(math.isnan(v) for v in x):
+                return [math.nan] * self.n
+            # x / inf = 0, inf / inf = NaN
+            return [math.nan if math.isinf(v) else math.nan if not math.isfinite(w) else b for v, (w, b) in zip(x, pairs)]
+        row = Statistics(x, self.centred, self.epsilon)
+        if row.w == 0:
+            if self.ieee:
+                return [math.nan] * self.n
+            return [b if math.isfinite(w) and math.isfinite(b) else special_element(0, w, b) for w, b in pairs]
+        return [
+            Algebraic(d * (Fraction(w) + Fraction(self.offset)), row.w, Fraction(b))
+            if math.isfinite(w) and math.isfinite(b)
+            else special_element(sign(d), w, b)
+            for d, (w, b) in zip(row.d, pairs)
+        ]
+
+    def zero_divided(self):
+        return math.nan if self.ieee else 0.0
+
+    def norm(self, v):
+        """|v|_p of rationals."""
+        p = self.number("p", 2.0)
+        if p == 1:
+            return Algebraic(sum(abs(e) for e in v))
+        if p == math.inf:
+            return Algebraic(max(abs(e) for e in v))
+        if p == 2:
+            s = sum(e * e for e in v)
+            return Algebraic(s, s) if s else 0.0
+        return Powers([abs(e) for e in v], Fraction(p))
+
+    def norm_row(self, x, other):
+        op = self.op
+        if not finite(x + (other or [])):
+            if op == "cosine" or any(math.isnan(v) for v in x + (other or [])):
+                return [math.nan]
+            if other and any(math.isinf(a) and a == b for a, b in zip(x, other)):
+                return [math.nan]
+            return [math.inf]
+        x = [Fraction(v) for v in x]
+        other = other and [Fraction(v) for v in other]
+        epsilon = Fraction(self.epsilon)
+        if op == "lp_norm":
+            return [self.norm(x)]
+        if op == "distance":
+            return [self.norm([a - b for a, b in zip(x, other)])]
+        if op == "rms":
+            s = sum(v * v for v in x) / self.n + epsilon
+            return [Algebraic(s, s) if s else 0.0]
+        least = epsilon * epsilon if self.params.get("epsilon_mode") == "max_norm" else Fraction(0)
+        w = max(sum(v * v for v in x), least) * max(sum(v * v for v in other), least)
+        return [Algebraic(sum(a * b for a, b in zip(x, other)), w) if w else self.zero_divided()]
+
+    def unit_row(self, x):
+        """lp_normalize"""
+        if not finite(x):
+            nan = any(math.isnan(v) for v in x)
+            return [math.nan if nan or math.isinf(v) else 0.0 for v in x]
+        x, p, e, mode = [Fraction(v) for v in x], self.number("p", 2.0), Fraction(self.epsilon), self.params.get("epsilon_mode", "none")
+        if not any(x) and e == 0:
+            return [self.zero_divided()] * self.n
+        if p == 2:
+            s = sum(v * v for v in x)
+            if mode == "add_outside":
+                return [OverOutside(v, s, e) for v in x]
+            w = {"none": s, "add_inside": s + e, "max_norm": max(s, e * e), "max_square": max(s, e)}[mode]
+            return [Algebraic(v, w) for v in x]
+        if p in (1, math.inf):
+            length = self.norm(x).term
+            length = length + e if mode == "add_outside" else max(length, e) if mode == "max_norm" else length
+            return [Algebraic(v / length) for v in x]
+        return [Powers([abs(v) for v in x], Fraction(p), v, e, mode) for v in x]
+
+    # Backwards.
+    def dx_row(self, x, dy):
+        if not finite(x + dy + self.weights):
+            return [math.nan] * self.n
+        row = Statistics(x, self.centred, self.epsilon)
+        if row.w == 0:
+            return [self.zero_divided()] * self.n
+        g = [(Fraction(w) + Fraction(self.offset)) * Fraction(v) for w, v in zip(self.weights, dy)]
+        mean = sum(g) / self.n if self.centred else 0
+        c = sum(a * b for a, b in zip(g, row.d)) / self.n / row.w
+        return [Algebraic(a - mean - d * c, row.w) for a, d in zip(g, row.d)]
+
+    def sums(self):
+        """(dweight or weight_new, dbias or bias_new), every element a result."""
+        x, dy = self.by_rows("x"), self.by_rows("dy")
+        update = self.op.endswith("_sgd")
+        rate = Fraction(self.number("learning_rate", 0.0)) if update else Fraction(-1)
+        weights, biases = [], []
+        statistics = [Statistics(r, self.centred, self.epsilon) if finite(r) else None for r in x]
+        for j in range(self.n):
+            terms, nan_weight, nan_bias, total = [], False, False, Fraction(0)
+            for row, d, s in zip(x, dy, statistics):
+                if not math.isfinite(d[j]):
+                    nan_weight = nan_bias = True
+                    continue
+                total += Fraction(d[j])
+                if s is None:
+                    nan_weight |= self.centred or any(math.isnan(v) for v in row) or math.isinf(row[j])
+                elif s.w == 0:
+                    nan_weight |= self.ieee
+                else:
+                    terms.append((Fraction(d[j]) * s.d[j], s.w))
+            for out, nan, before, kind in ((weights, nan_weight, self.weights[j], "w"), (biases, nan_bias, self.biases[j], "b")):
+                if nan:
+                    out.append(math.nan)
+                elif update and not math.isfinite(before):
+                    out.append(before)
+                else:
+                    start = Fraction(before) if update else Fraction(0)
+                    out.append(SumOfRoots(terms, start, -rate) if kind == "w" else Algebraic(start - rate * total))
+        return weights, biases
+
+    def results(self):
+        """Every output by name."""
+        if self.op.endswith("_sgd"):
+            weights, biases = self.sums()
+            return {"weight_new": weights, **({"bias_new": biases} if self.inputs.get("bias") else {})}
+        x = self.by_rows(self.main)
+        other = self.by_rows("dy") if self.inputs.get("dy") else self.by_rows("b") if self.inputs.get("b") else [None] * len(x)
+        whole = [None] * math.prod(self.shape)
+
+        def scattered(function):
+            for indices, row, second in zip(self.rows, x, other):
+                for i, v in zip(indices, function(row, second)):
+                    whole[i] = v
+            return whole
+
+        if self.op.endswith("_backward"):
+            out = {"dx": scattered(self.dx_row)}
+            if self.inputs.get("weight"):
+                out["dweight"], out["dbias"] = self.sums()
+            if self.op.startswith("rms"):
+                out.pop("dbias", None)
+            return out
+        if self.op in ("layer_norm", "rms_norm", "channel_layer_norm"):
+            return {"y": scattered(lambda row, _: self.affine_row(row))}
+        if self.op == "lp_normalize":
+            return {"y": scattered(lambda row, _: self.unit_row(row))}
+        return {"y": [self.norm_row(row, second)[0] for row, second in zip(x, other)]}
 
 
 DECIDED_EXACTLY = [0]
@@ -226,21 +476,13 @@ def values(tensor):
     return [float.fromhex(v) for v in tensor["data"]]
 
 
-def expected(case, ieee):
-    inputs, params = case["inputs"], case["params"]
-    x = values(inputs["x"])
-    shape = inputs["x"]["shape"]
-    axis = params.get("normalized_axis", -1)
-    n = math.prod(shape[axis if axis >= 0 else len(shape) + axis :])
-    weights = values(inputs["weight"]) if inputs.get("weight") else [1.0] * n
-    biases = values(inputs["bias"]) if inputs.get("bias") else [0.0] * n
-    number = lambda name: float.fromhex(params[name]) if isinstance(params.get(name), str) else float(params.get(name, 0))
-    by_arb, by_mp = [], []
-    for r in range(0, len(x), n):
-        a, m = expected_row(case["op"], x[r : r + n], weights, biases, number("weight_offset"), number("epsilon"), inputs["x"]["dtype"], ieee)
-        by_arb += a
-        by_mp += m
-    return by_arb, by_mp
+def expected(case, answer, ieee):
+    """By output: (results by Arb, results by mpmath)."""
+    out = {}
+    for name, results in Case(case, ieee).results().items():
+        fmt = answer[name]["dtype"]
+        out[name] = [decided(r, fmt, by_arb) for r in results], [decided(r, fmt, by_mpmath) for r in results]
+    return out
 
 
 def same(a, b):
@@ -248,7 +490,7 @@ def same(a, b):
 
 
 def has_zero_denominator(case):
-    return float.fromhex(str(case["params"]["epsilon"])) == 0
+    return float.fromhex(str(case["params"].get("epsilon", "0x0p+0"))) == 0
 
 
 def lines_of(command):
@@ -262,40 +504,45 @@ def main():
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--max-elements", type=int, default=600)
+    parser.add_argument("--op", action="append", default=[], help="only this op; may be repeated")
     parser.add_argument("--corrupt", action="store_true")
     parser.add_argument("--cases", default="crosscheck.jsonl", help="where the cases are kept")
     args = parser.parse_args()
     start = time.time()
-    cases = lines_of([args.normfuzz, "cases", "--seed", str(args.seed), "--count", str(args.count), "--max-elements", str(args.max_elements)])
+    generate = [args.normfuzz, "cases", "--seed", str(args.seed), "--count", str(args.count), "--max-elements", str(args.max_elements)]
+    cases = lines_of(generate + [word for op in args.op for word in ("--op", op)])
     with open(args.cases, "w") as f:
         f.write("\n".join(cases) + "\n")
     cases = [json.loads(c) for c in cases]
-    answers = {r: [json.loads(a)["expect"]["y"] for a in lines_of([args.normfuzz, "oracle", args.cases, "--json", "--reading", r])]
+    answers = {r: [json.loads(a)["expect"] for a in lines_of([args.normfuzz, "oracle", args.cases, "--json", "--reading", r])]
                for r in ("totalized", "ieee")}
     oracle_seconds = time.time() - start
     if args.corrupt:
-        wrong = next(i for i, a in enumerate(answers["totalized"]) if math.isfinite(float.fromhex(a["data"][0])) and float.fromhex(a["data"][0]))
-        p, emin, _ = FORMATS[answers["totalized"][wrong]["dtype"]]
-        v = float.fromhex(answers["totalized"][wrong]["data"][0])
+        wrong, name = next((i, n) for i, a in enumerate(answers["totalized"]) for n in a
+                           if a[n]["data"] and math.isfinite(float.fromhex(a[n]["data"][0])) and float.fromhex(a[n]["data"][0]))
+        answer = answers["totalized"][wrong][name]
+        p, emin, _ = FORMATS[answer["dtype"]]
+        v = float.fromhex(answer["data"][0])
         unit = math.ldexp(1.0, max(math.frexp(v)[1] - 1, emin) - p + 1)
-        answers["totalized"][wrong]["data"][0] = (v + unit).hex() if int(abs(v) / unit) % 2 == 0 else (v - unit).hex()
-    differences, elements, dtypes = [], 0, {}
+        answer["data"][0] = (v + unit).hex() if int(abs(v) / unit) % 2 == 0 else (v - unit).hex()
+    differences, elements, ops = [], 0, {}
     for i, case in enumerate(cases):
-        dtypes[case["inputs"]["x"]["dtype"]] = dtypes.get(case["inputs"]["x"]["dtype"], 0) + 1
+        ops[case["op"]] = ops.get(case["op"], 0) + 1
         for reading in ("totalized", "ieee") if has_zero_denominator(case) else ("totalized",):
             answer = answers[reading][i]
-            assert answer["dtype"] == case["inputs"]["x"]["dtype"] and answer["shape"] == case["inputs"]["x"]["shape"], case["provenance"]
-            by_arb, by_mp = expected(case, reading == "ieee")
-            for j, (got, a, m) in enumerate(zip(values(answer), by_arb, by_mp)):
-                elements += 1
-                if not same(got, a) or not same(got, m):
-                    differences.append((i, j))
-                    if len(differences) <= 5:
-                        print(f"case {i} {case['provenance']} {reading} y[{j}]: oracle {got.hex()}, Arb {a.hex()}, mpmath {m.hex()}")
-    print(f"{len(cases)} cases {dtypes}, {elements} elements, {DECIDED_EXACTLY[0]} ties decided by rationals: {len(differences)} differences; "
+            for output, (from_arb, from_mp) in expected(case, answer, reading == "ieee").items():
+                got = values(answer[output])
+                assert len(got) == len(from_arb), (case["provenance"], output)
+                for j, (g, a, m) in enumerate(zip(got, from_arb, from_mp)):
+                    elements += 1
+                    if not same(g, a) or not same(g, m):
+                        differences.append((i, output, j))
+                        if len(differences) <= 10:
+                            print(f"case {i} {case['op']} {case['provenance']} {reading} {output}[{j}]: oracle {g.hex()}, Arb {a.hex()}, mpmath {m.hex()}")
+    print(f"{len(cases)} cases {ops}, {elements} elements, {DECIDED_EXACTLY[0]} ties decided by rationals: {len(differences)} differences; "
           f"oracle {oracle_seconds:.1f} s, all {time.time() - start:.1f} s")
     if args.corrupt:
-        return 0 if differences == [(wrong, 0)] else 1
+        return 0 if differences == [(wrong, name, 0)] else 1
     return 1 if differences or not cases else 0
 
 
