@@ -1,7 +1,9 @@
 #include "cli/case_input.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "core/hex_float.h"
 #include "core/npy.h"
@@ -65,6 +67,8 @@ void declare_case_input(OptionSet& options, CaseInput& input) {
   options.text("--op", input.op, "Operator (see normfuzz ops)");
   options.text("--weight", input.weight, "Weight (gamma), .npy");
   options.text("--bias", input.bias, "Bias (beta), .npy");
+  options.text("--dy", input.dy, "Cotangent of a backward or update, .npy");
+  options.text("--b", input.b, "Second input of distance and cosine, .npy");
   options.text("--epsilon", input.epsilon, "Epsilon; rounded to the nearest float32");
   options.list("--param", input.params, "Any other parameter as NAME=VALUE, such as normalized_axis=1", false);
   options.text("--dtype", input.dtype, "Dtype of the arrays; bf16 reads uint16 as bfloat16");
@@ -80,21 +84,50 @@ Result<Tensor> array_from(const std::string& option, const std::string& path, co
   return t ? std::move(t) : Error{option + ": " + t.error()};
 }
 
+namespace {
+
+std::vector<std::pair<std::string, std::string>> arrays_of(const CaseInput& i) {
+  return {{"x", i.x}, {"a", i.a}, {"b", i.b}, {"dy", i.dy}, {"weight", i.weight}, {"bias", i.bias}};
+}
+
+// An input that the op has: read, absent, or missing.
+Status set_array(Case& c, const InputSpec& spec, const std::string& path, const CaseInput& input) {
+  const std::string name(spec.name);
+  if (path.empty()) {
+    if (spec.required) return Error{"--" + name + ": missing, expected a .npy file (or --case FILE)"};
+    c.set_input(name, std::nullopt);
+    return Unit{};
+  }
+  // Parameters may be wider than bf16 rows; only a file of uint16 needs to be told.
+  Result<Tensor> t = array_from("--" + name, path, input.dtype);
+  if (!t && (name == "weight" || name == "bias") && !input.dtype.empty())
+    if (Result<Tensor> own = array_from("--" + name, path, ""); own) t = std::move(own);
+  if (!t) return Error{t.error()};
+  c.set_input(name, std::move(*t));
+  return Unit{};
+}
+
+}  // namespace
+
+bool any_array(const CaseInput& input) {
+  for (const auto& [name, path] : arrays_of(input))
+    if (!path.empty()) return true;
+  return false;
+}
+
 Result<Case> case_from(const CaseInput& input) {
   Case c;
   c.op = input.op;
   if (input.op.empty()) return Error{"--op: missing, expected an operator (see normfuzz ops)"};
-  for (const auto& [name, path] : {std::pair{std::string("x"), input.x}, {"weight", input.weight}, {"bias", input.bias}}) {
-    if (path.empty()) {
-      c.set_input(name, std::nullopt);
-      continue;
+  const OpInfo* op = find_op(input.op);
+  if (!op) return Error{"--" + validate(c).error()};
+  for (const auto& [name, path] : arrays_of(input)) {
+    const auto spec = std::find_if(op->inputs.begin(), op->inputs.end(), [&, n = name](const InputSpec& s) { return s.name == n; });
+    if (spec == op->inputs.end()) {
+      if (!path.empty()) return Error{"--" + name + ": not an input of " + input.op};
+    } else if (const Status set = set_array(c, *spec, path, input); !set) {
+      return Error{set.error()};
     }
-    // Parameters may be wider than bf16 rows; only a file of uint16 needs to be told.
-    Result<Tensor> t = array_from("--" + name, path, input.dtype);
-    if (!t && name != "x" && !input.dtype.empty())
-      if (Result<Tensor> own = array_from("--" + name, path, ""); own) t = std::move(own);
-    if (!t) return Error{t.error()};
-    c.set_input(name, std::move(*t));
   }
   if (const Status set = set_epsilon(c, input.epsilon); !set) return Error{set.error()};
   for (const std::string& p : input.params)

@@ -1,4 +1,4 @@
-// A case from arrays on the command line: --op, --x, --weight, --bias, --epsilon, --param.
+// A case from arrays on the command line: --op, the inputs by name, --epsilon, --param.
 #pragma once
 
 #include <string>
@@ -10,12 +10,15 @@
 namespace normfuzz {
 
 struct CaseInput {
-  std::string op, x, weight, bias, epsilon, dtype;
+  std::string op, x, weight, bias, dy, a, b, epsilon, dtype;
   std::vector<std::string> params;
 };
 
-// Declares all options but --x, which `check` takes as an option and `repro` as its PATH.
+// Declares all options but --x and --a, which `check` takes as options and `repro` as its PATH.
 void declare_case_input(OptionSet& options, CaseInput& input);
+
+// True if any array is given by its option.
+bool any_array(const CaseInput& input);
 
 // Reads the .npy files and checks the case. A decimal epsilon is rounded to the nearest float32, as a case stores it. Errors name the
 // option.

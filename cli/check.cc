@@ -1,13 +1,17 @@
 // normfuzz check: certifies an output that something else has computed.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <utility>
 
 #include "cli/case_files.h"
 #include "cli/case_input.h"
 #include "cli/command.h"
 #include "cli/element_table.h"
 #include "cli/table.h"
+#include "oracles/ops/op.h"
 #include "reports/json.h"
 
 namespace normfuzz {
@@ -15,7 +19,8 @@ namespace {
 
 struct Options {
   CaseInput input;
-  std::string file, y, contract = "standard";
+  std::string file, contract = "standard";
+  std::string y, dx, dweight, dbias, weight_new, bias_new;  // the outputs, by name
   std::vector<std::string> modifiers;
   std::int64_t rows = 10;
   bool json = false;
@@ -34,25 +39,45 @@ Result<Contract> contract_from(const Options& o, DType storage) {
 }
 
 Result<Case> case_of(const Options& o) {
-  if (o.file.empty()) {
-    if (o.input.x.empty()) return Error{"--x: missing, expected a .npy file (or --case FILE)"};
-    return case_from(o.input);
-  }
-  if (!o.input.x.empty() || !o.input.op.empty()) return Error{"--case: stands beside --x or --op, expected one or the other"};
+  if (o.file.empty()) return case_from(o.input);
+  if (any_array(o.input) || !o.input.op.empty()) return Error{"--case: stands beside --x or --op, expected one or the other"};
   Result<NamedCase> named = read_named_case(o.file);
   return named ? Result<Case>(std::move(named->content)) : Error{named.error()};
 }
 
+Result<Tensor> output_from(const std::string& option, const std::string& path, const Options& o, const Tensor& expected) {
+  Result<Tensor> t = array_from(option, path, o.input.dtype.empty() && expected.dtype == DType::kBF16 ? "bf16" : o.input.dtype);
+  if (!t && expected.dtype != DType::kBF16 && !o.input.dtype.empty())  // a parameter's gradient may be wider than the rows
+    if (Result<Tensor> own = array_from(option, path, ""); own) t = std::move(own);
+  if (!t) return t;
+  if (t->dtype != expected.dtype)
+    return Error{fmt::format("{}: {}: dtype {}, expected {} as its input", option, path, name_of(t->dtype), name_of(expected.dtype))};
+  if (t->shape != expected.shape)
+    return Error{fmt::format("{}: {}: shape [{}], expected [{}]", option, path, fmt::join(t->shape, ","), fmt::join(expected.shape, ","))};
+  return t;
+}
+
+// Every output of the op, in its order.
 Result<Outcome> outcome_of(const Options& o, const Case& c) {
-  Result<Tensor> y = array_from("--y", o.y, o.input.dtype.empty() && c.dtype() == DType::kBF16 ? "bf16" : o.input.dtype);
-  if (!y) return Error{y.error()};
-  const Tensor& x = *c.input("x");
-  if (y->dtype != x.dtype) return Error{fmt::format("--y: {}: dtype {}, expected {} as x", o.y, name_of(y->dtype), name_of(x.dtype))};
-  if (y->shape != x.shape)
-    return Error{fmt::format("--y: {}: shape [{}], expected [{}] as x", o.y, fmt::join(y->shape, ","), fmt::join(x.shape, ","))};
+  const std::map<std::string, std::pair<std::string, const std::string*>> given = {{"y", {"--y", &o.y}},
+                                                                                   {"dx", {"--dx", &o.dx}},
+                                                                                   {"dweight", {"--dweight", &o.dweight}},
+                                                                                   {"dbias", {"--dbias", &o.dbias}},
+                                                                                   {"weight_new", {"--weight-new", &o.weight_new}},
+                                                                                   {"bias_new", {"--bias-new", &o.bias_new}}};
   Outcome outcome;
   outcome.kind = OutcomeKind::kOk;
-  outcome.outputs.emplace_back("y", std::move(*y));
+  const NamedTensors layouts = find_op(c.op)->output_layouts(c);
+  for (const auto& [name, layout] : layouts) {
+    const auto& [option, path] = given.at(name);
+    if (path->empty()) return Error{fmt::format("{}: missing, expected the output {} of {}, .npy", option, name, c.op)};
+    Result<Tensor> t = output_from(option, *path, o, layout);
+    if (!t) return Error{t.error()};
+    outcome.outputs.emplace_back(name, std::move(*t));
+  }
+  for (const auto& [name, place] : given)
+    if (!place.second->empty() && std::none_of(layouts.begin(), layouts.end(), [&, n = name](const auto& l) { return l.first == n; }))
+      return Error{fmt::format("{}: not an output of this {}", place.first, c.op)};
   return outcome;
 }
 
@@ -70,7 +95,7 @@ Result<ExitStatus> run(const Options& o) {
     fmt::print("{}\n", check_json({j.verdict, j.law, contract->name, j.detail, elements}));
   } else {
     fmt::print("{}\n{}", wrapped(verdict_line(j, contract->name), 0),
-               element_table(elements, c->dtype(), static_cast<std::size_t>(o.rows)));
+               element_table(elements, widest_output(*outcome), static_cast<std::size_t>(o.rows)));
   }
   if (!judge.contradiction().empty()) {
     fmt::print(stderr, "normfuzz: internal contradiction: {}\n", judge.contradiction());
@@ -82,7 +107,13 @@ Result<ExitStatus> run(const Options& o) {
 Action declare(OptionSet& options) {
   auto o = std::make_shared<Options>();
   options.text("--x", o->input.x, "Input, .npy");
-  options.text("--y", o->y, "The output to certify, .npy", true);
+  options.text("--a", o->input.a, "First input of distance and cosine, .npy");
+  options.text("--y", o->y, "The output to certify, .npy");
+  options.text("--dx", o->dx, "An output of a backward, .npy; so are:");
+  options.text("--dweight", o->dweight, "");
+  options.text("--dbias", o->dbias, "");
+  options.text("--weight-new", o->weight_new, "An output of an update, .npy; so is:");
+  options.text("--bias-new", o->bias_new, "");
   declare_case_input(options, o->input);
   options.text("--case", o->file, "Take operator, inputs and parameters from a case file");
   options.text("--contract", o->contract, "What the kernel promises: a rung of the ladder, see normfuzz grade --help");
@@ -99,6 +130,8 @@ extern const Command kCheck = {
     "Certify a given output against the exact result and a contract",
     "  normfuzz check --op layer_norm --x x.npy --y y.npy --epsilon 1e-5\n"
     "  normfuzz check --op rms_norm --x x.npy --weight w.npy --y y.npy --epsilon 1e-6 --param weight_offset=1 --dtype bf16\n"
+    "  normfuzz check --op layer_norm_backward --x x.npy --dy dy.npy --epsilon 1e-5 --dx dx.npy\n"
+    "  normfuzz check --op distance --a a.npy --b b.npy --param p=1 --y y.npy\n"
     "  normfuzz check --case case.json --y y.npy --contract two_pass --modifier affine=folded --json",
     declare,
 };

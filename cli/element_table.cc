@@ -41,6 +41,13 @@ std::vector<ElementEvidence> listed_elements(CaseJudge& judge, const Outcome& ou
   return judge.all_elements(outcome, contract);
 }
 
+DType widest_output(const Outcome& outcome) {
+  DType widest = outcome.outputs.empty() ? DType::kF64 : outcome.outputs[0].second.dtype;
+  for (const auto& [name, t] : outcome.outputs)
+    if (format_of(t.dtype).precision > format_of(widest).precision) widest = t.dtype;
+  return widest;
+}
+
 std::string element_table(const std::vector<ElementEvidence>& elements, DType storage, std::size_t limit) {
   std::vector<std::size_t> order(elements.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

@@ -17,6 +17,9 @@ inline constexpr std::int64_t kMostListedElements = 65536;
 std::vector<ElementEvidence> listed_elements(CaseJudge& judge, const Outcome& outcome, const Judgement& judgement,
                                              const Contract& contract);
 
+// The dtype among those of the outputs that needs the most digits.
+DType widest_output(const Outcome& outcome);
+
 // The worst `limit` elements, worst first: beyond the bound before within it, then by error over bound. Says how many are left out.
 std::string element_table(const std::vector<ElementEvidence>& elements, DType storage, std::size_t limit);
 

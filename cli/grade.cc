@@ -53,7 +53,7 @@ class Grader {
       GradeNotes notes;
       judge.note_laws(e.outcome, notes);
       ++(e.judgement.law == "bit.determinism" ? notes.laws["determinism"].broken : notes.laws["determinism"].held);
-      for (const LawRun& run : laws[i]) note_law_run(run, e.outcome, outcomes[at++], judge.rows().view(), notes);
+      for (const LawRun& run : laws[i]) note_law_run(run, e.outcome, outcomes[at++], judge.rows(), notes);
       tally_.note_laws(choice_.label(), cases[i], notes);
       note_rungs(judge, cases[i], e.outcome);
     }

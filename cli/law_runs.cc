@@ -2,36 +2,37 @@
 
 #include <algorithm>
 
-#include "oracles/ops/geometry.h"
+#include "harness/shrink/edit.h"
 #include "oracles/ops/op.h"
 
 namespace normfuzz {
 namespace {
 
-Tensor dense_copy(const Tensor& t) {
-  Tensor dense = Tensor::zeros(t.dtype, t.shape);
-  dense.data = t.data;
-  return dense;
-}
-
-Case with_x(const Case& c, Tensor x) {
+// The same call with every row input changed.
+Case with_row_inputs(const Case& c, Tensor (*change)(const Tensor&)) {
   Case related = c;
-  related.set_input("x", std::move(x));
+  for (auto& [name, t] : related.inputs)
+    if (t && is_row_input(name)) t = change(*t);
   return related;
 }
 
-Tensor row_alone(const Tensor& x, std::int64_t first_axis, const RowView& rows, std::int64_t row) {
-  std::vector<std::int64_t> shape = x.shape;
-  std::fill(shape.begin(), shape.begin() + first_axis, 1);
-  Tensor alone = Tensor::zeros(x.dtype, shape);
-  for (std::int64_t i = 0; i < rows.cols(); ++i) alone.set_bits(i, x.bits(rows.index(row, i)));
-  return alone;
+// The last index of every dimension that tells rows apart.
+Case last_row_alone(const Case& c) {
+  const int first = row_axis(c), rank = main_input(c).rank();
+  Case alone = c;
+  for (int axis = 0; axis < rank; ++axis) {
+    if (row_kind(c) == RowKind::kTrailing ? axis >= first : axis == first) continue;
+    const std::int64_t last = main_input(c).shape[static_cast<std::size_t>(axis)] - 1;
+    alone = select(alone, axis, std::span(&last, 1));
+  }
+  return with_row_inputs(alone, [](const Tensor& t) { return dense(t); });
 }
 
-// Every element one empty place from the next.
-Tensor spaced(const Tensor& x) {
-  Tensor t = dense_copy(x);
-  for (std::int64_t& stride : t.strides) stride *= 2;
+// Every element one empty place from the next; what is not dense becomes so.
+Tensor other_layout(const Tensor& x) {
+  Tensor t = dense(x);
+  if (x.dense())
+    for (std::int64_t& stride : t.strides) stride *= 2;
   return t;
 }
 
@@ -49,27 +50,27 @@ bool same_bits(const Tensor& a, std::int64_t i, const Tensor& b, std::int64_t j)
 }  // namespace
 
 std::vector<LawRun> law_runs(const Case& c) {
-  const Tensor& x = *c.input("x");
-  const RowView rows = find_op(c.op)->rows(c);
   std::vector<LawRun> runs;
-  if (rows.rows() > 1) {
-    const std::int64_t last = rows.rows() - 1;
-    runs.push_back({"batch_invariance", with_x(c, row_alone(x, geometry::first_normalized_axis(c), rows, last)), last});
-  }
-  runs.push_back({"layout", with_x(c, x.dense() ? spaced(x) : dense_copy(x)), 0});
-  runs.push_back({"alignment", with_x(c, shifted(x)), 0});
+  const std::int64_t rows = shape_of(c).rows;
+  if (rows > 1 && find_op(c.op)->shape != OutputShape::kUpdate) runs.push_back({"batch_invariance", last_row_alone(c), rows - 1});
+  runs.push_back({"layout", with_row_inputs(c, other_layout), 0});
+  runs.push_back({"alignment", with_row_inputs(c, shifted), 0});
   return runs;
 }
 
-void note_law_run(const LawRun& run, const Outcome& base, const Outcome& related, const RowView& rows, GradeNotes& notes) {
-  if (base.kind != OutcomeKind::kOk || related.kind != OutcomeKind::kOk || base.outputs.empty() || related.outputs.empty()) return;
-  const Tensor &whole = base.outputs[0].second, &part = related.outputs[0].second;
-  const std::int64_t part_rows = part.size() / rows.cols();
+void note_law_run(const LawRun& run, const Outcome& base, const Outcome& related, const CaseRows& rows, GradeNotes& notes) {
+  if (base.kind != OutcomeKind::kOk || related.kind != OutcomeKind::kOk || base.outputs.empty()) return;
+  if (base.outputs.size() != related.outputs.size()) return;
+  const CaseRows parts = CaseRows::borrowing(run.related);
   LawCounts& counts = notes.laws[run.law];
-  for (std::int64_t r = 0; r < part_rows; ++r) {
+  for (std::int64_t s = 0; s < parts.slices(); ++s) {
+    if (parts.is_sums(s) && parts.rows() != rows.rows()) continue;  // sums over fewer rows
     bool equal = true;
-    for (std::int64_t i = 0; i < rows.cols(); ++i)
-      equal = equal && same_bits(whole, rows.index(run.first_row + r, i), part, r * rows.cols() + i);
+    for (std::int64_t i = 0; i < parts.slice_size(s); ++i) {
+      const OutputElement whole = rows.element(run.first_row + s, i), part = parts.element(s, i);
+      const auto output = static_cast<std::size_t>(part.output);
+      equal = equal && same_bits(base.outputs[output].second, whole.index, related.outputs[output].second, part.index);
+    }
     ++(equal ? counts.held : counts.broken);
   }
 }

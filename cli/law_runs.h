@@ -14,14 +14,15 @@ namespace normfuzz {
 struct LawRun {
   std::string law;  // "batch_invariance", "layout", "alignment"
   Case related;
-  std::int64_t first_row = 0;  // row 0 of `related` is this row of the base case
+  std::int64_t first_row = 0;  // what row 0 of `related` gives is what this row of the base case gives
 };
 
-// batch_invariance: the last row alone. layout: the same elements dense, or two apart where they are dense already. alignment: the base
-// address moved by one element. Premise: validate(c); ops whose rows are trailing dimensions.
+// batch_invariance: the last row alone (not of an update, whose outputs belong to no row). layout: the same elements dense, or two apart
+// where they are dense already. alignment: the base address moved by one element. Premise: validate(c).
 std::vector<LawRun> law_runs(const Case& c);
 
-// Counts rows of `related` whose bits are, or are not, those of the base case; NaNs are equal. Outcomes that are not ok count nothing.
-void note_law_run(const LawRun& run, const Outcome& base, const Outcome& related, const RowView& rows, GradeNotes& notes);
+// Counts slices of the outputs of `related` (rows, sums over all rows) whose bits are, or are not, those of the base case; NaNs are equal.
+// Outcomes that are not ok count nothing.
+void note_law_run(const LawRun& run, const Outcome& base, const Outcome& related, const CaseRows& rows, GradeNotes& notes);
 
 }  // namespace normfuzz

@@ -11,6 +11,8 @@
 #include "cli/table.h"
 #include "cli/target_choice.h"
 #include "harness/examine.h"
+#include "harness/shrink/edit.h"
+#include "oracles/ops/op.h"
 #include "reports/json.h"
 
 namespace normfuzz {
@@ -29,12 +31,14 @@ struct Options {
 struct Rerun {
   ReproAnswer answer;
   std::string version, contradiction, line;
+  DType storage = DType::kF64;  // for the digits of the table
 };
 
 Result<NamedCase> case_of(const Options& o) {
   if (!o.path.ends_with(".npy")) return read_named_case(o.path);
   CaseInput input = o.input;
-  input.x = o.path;
+  const OpInfo* op = find_op(input.op);
+  (op && op->inputs.front().name == "a" ? input.a : input.x) = o.path;
   Result<Case> c = case_from(input);
   return c ? Result<NamedCase>(NamedCase{o.path, std::move(*c)}) : Error{o.path + ": " + c.error()};
 }
@@ -54,22 +58,29 @@ Result<Rerun> run_on(const TargetChoice& choice, const Case& c, double seconds) 
       {choice.label(), e.outcome.kind, e.outcome.message, {e.judgement.verdict, e.judgement.law, contract->name, e.judgement.detail, {}}},
       *version,
       e.contradiction,
-      verdict_line(e.judgement, contract->name)};
+      verdict_line(e.judgement, contract->name),
+      widest_output(e.outcome)};
   if (e.outcome.kind == OutcomeKind::kOk) r.answer.check.elements = listed_elements(judge, e.outcome, e.judgement, *contract);
   return r;
 }
 
-void print_text(const Rerun& r, DType storage, std::int64_t rows) {
+void print_text(const Rerun& r, std::int64_t rows) {
   const bool red = is_violation(r.answer.check.verdict) && isatty(STDOUT_FILENO);
   const std::string line = wrapped(fmt::format("{} ({}): {}", r.answer.target, r.version, r.line), 0);
   fmt::print("{}{}{}\n", red ? "\033[31m" : "", line, red ? "\033[0m" : "");
-  fmt::print("{}", element_table(r.answer.check.elements, storage, static_cast<std::size_t>(rows)));
+  fmt::print("{}", element_table(r.answer.check.elements, r.storage, static_cast<std::size_t>(rows)));
 }
 
 std::string headline(const NamedCase& file) {
   const Case& c = file.content;
-  std::string line = fmt::format("{}: {}, x {} [{}], epsilon {}", file.name, c.op, name_of(c.dtype()),
-                                 fmt::join(c.inputs.front().second->shape, ","), fmt::format("{:.9g}", c.epsilon()));
+  std::string line =
+      fmt::format("{}: {}, {} {} [{}]", file.name, c.op, main_name(c), name_of(c.dtype()), fmt::join(main_input(c).shape, ","));
+  for (const auto& [name, value] : c.params) {
+    line += ", " + name + " ";
+    if (const auto* number = std::get_if<double>(&value)) line += fmt::format("{:.9g}", *number);
+    if (const auto* integer = std::get_if<std::int64_t>(&value)) line += std::to_string(*integer);
+    if (const auto* text = std::get_if<std::string>(&value)) line += *text;
+  }
   if (!c.source.empty()) line += ", " + c.source;
   return wrapped(line, 0);
 }
@@ -89,7 +100,7 @@ Result<ExitStatus> run(const Options& o) {
       fmt::print(stderr, "normfuzz: skipped {}\n", r.error());
       continue;
     }
-    if (!o.json) print_text(*r, file->content.dtype(), o.rows);
+    if (!o.json) print_text(*r, o.rows);
     if (!r->contradiction.empty()) {
       fmt::print(stderr, "normfuzz: internal contradiction: {}\n", r->contradiction);
       status = ExitStatus::kContradiction;
@@ -104,7 +115,7 @@ Result<ExitStatus> run(const Options& o) {
 
 Action declare(OptionSet& options) {
   auto o = std::make_shared<Options>();
-  options.text("PATH", o->path, "A case file, a BugZoo entry, or x as .npy with --op", true);
+  options.text("PATH", o->path, "A case file, a BugZoo entry, or x (or a) as .npy with --op", true);
   options.list("--target", o->targets, "Only this target: NAME, NAME:VARIANT, NAME:* or a .so or .py file; may be repeated", true);
   declare_case_input(options, o->input);
   options.integer("--rows", o->rows, 1, std::int64_t{1} << 40, "Elements to print per target, worst first");

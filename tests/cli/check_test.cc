@@ -1,8 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "core/case_io.h"
 #include "core/npy.h"
+#include "oracles/oracle.h"
 #include "tests/cli/run_program.h"
+#include "tests/harness/broken_ops.h"
 #include "tests/temporary_directory.h"
 
 namespace normfuzz::testing {
@@ -97,6 +102,62 @@ TEST_F(Check, ContractsAndModifiersMatter) {
   save("y.npy", y);
   EXPECT_EQ(check({"--contract", "faithful"}).status, 1);
   EXPECT_EQ(check({"--contract", "standard"}).status, 0);
+}
+
+// Ops with other inputs or several outputs: each array by its option; the exact outputs are certified, a wrong one is named.
+class CheckOp : public Check {
+ protected:
+  Ran checked(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> a = {"check", "--op", case_.op, "--contract", "faithful"};
+    const auto add = [&](const std::string& name, const Tensor& t) {
+      std::string option = "--" + name;
+      std::replace(option.begin(), option.end(), '_', '-');
+      save(name + ".npy", t);
+      a.insert(a.end(), {option, directory_.file(name + ".npy")});
+    };
+    for (const auto& [name, t] : case_.inputs)
+      if (t) add(name, *t);
+    for (const auto& [name, t] : outputs_) add(name, t);
+    for (const auto& [name, value] : case_.params) a.insert(a.end(), {"--param", name + "=" + hex_from_value(std::get<double>(value))});
+    a.insert(a.end(), more.begin(), more.end());
+    return run_program(a);
+  }
+  std::map<std::string, Tensor> outputs_;
+};
+
+TEST_P(CheckOp, TakesItsInputsAndOutputs) {
+  case_ = testing::random_case_of(GetParam(), DType::kF32, {2, 3}, {}, 1);
+  if (find_op(case_.op)->shape == OutputShape::kUpdate) case_.params["learning_rate"] = 0.5;
+  outputs_ = *exact_outputs(case_);
+  const Ran exact = checked();
+  EXPECT_EQ(exact.status, 0) << exact.out << exact.err;
+  auto& [name, last] = *outputs_.rbegin();
+  last.set_value(0, last.value(0) + 1);
+  const Ran wrong = checked();
+  EXPECT_EQ(wrong.status, 1) << wrong.out << wrong.err;
+  EXPECT_NE(wrong.out.find(name + "[0]"), std::string::npos) << wrong.out;
+  const std::string first = outputs_.begin()->first;
+  outputs_.erase(outputs_.begin());
+  const Ran missing = checked();
+  EXPECT_EQ(missing.status, 2) << missing.out;
+  EXPECT_NE(missing.err.find("missing, expected the output " + first), std::string::npos) << missing.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, CheckOp,
+                         ::testing::Values("layer_norm_backward", "channel_layer_norm_sgd", "rms_norm_sgd", "distance", "cosine", "lp_norm",
+                                           "lp_normalize"));
+
+TEST_F(Check, ArraysThatTheOpDoesNotHaveAreRefused) {
+  load("ln-three-features");
+  save("dy.npy", *case_.input("x"));
+  const Ran input = check({"--dy", directory_.file("dy.npy")});
+  EXPECT_EQ(input.status, 2);
+  EXPECT_NE(input.err.find("--dy: not an input of layer_norm"), std::string::npos) << input.err;
+  const Ran output = check({"--dx", directory_.file("dy.npy")});
+  EXPECT_EQ(output.status, 2);
+  EXPECT_NE(output.err.find("--dx: not an output of this layer_norm"), std::string::npos) << output.err;
+  const Ran none = run_program({"check", "--op", "distance", "--b", directory_.file("dy.npy"), "--y", directory_.file("y.npy")});
+  EXPECT_NE(none.err.find("--a: missing"), std::string::npos) << none.err;
 }
 
 }  // namespace

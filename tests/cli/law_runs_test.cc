@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "oracles/ops/op.h"
+#include "oracles/oracle.h"
+#include "tests/harness/broken_ops.h"
 #include "tests/oracles/make_case.h"
 
 namespace normfuzz {
@@ -28,7 +30,7 @@ class LawRuns : public ::testing::Test {
  protected:
   LawCounts note(const LawRun& run, const Tensor& base, const Tensor& related) {
     GradeNotes notes;
-    note_law_run(run, answered(base), answered(related), find_op(case_.op)->rows(case_), notes);
+    note_law_run(run, answered(base), answered(related), CaseRows(case_), notes);
     return notes.laws[run.law];
   }
   const Case case_ = testing::case_of("layer_norm", DType::kF32, 3, {1, 2, 3, 4, 5, 6}, testing::kEpsilon);
@@ -68,11 +70,45 @@ TEST_F(LawRuns, OneBitIsABrokenRow) {
   EXPECT_EQ(note(layout, y, wrong).broken, 1);
 }
 
+// Of every op: related cases are valid, a kernel that computes rows alike keeps the laws, and one wrong bit breaks them.
+TEST(LawRunsOfOps, HoldForExactOutputsAndBreakByOneBit) {
+  for (const OpInfo* op : all_ops()) {
+    const bool channels = op->name.starts_with("channel");
+    Case c = normfuzz::testing::random_case_of(std::string(op->name), DType::kF32,
+                                               channels ? std::vector<std::int64_t>{2, 3, 1, 2} : std::vector<std::int64_t>{3, 4}, {}, 1);
+    if (!op->affine()) c.params["axis"] = std::int64_t{0};
+    const auto exact = [](const Case& k) {
+      Outcome o;
+      o.kind = OutcomeKind::kOk;
+      const auto outputs = *exact_outputs(k);
+      for (const auto& [name, layout] : find_op(k.op)->output_layouts(k)) o.outputs.emplace_back(name, outputs.at(name));
+      return o;
+    };
+    const Outcome base = exact(c);
+    const CaseRows rows(c);
+    std::size_t laws = 0;
+    for (const LawRun& run : law_runs(c)) {
+      ASSERT_TRUE(validate(run.related)) << op->name << " " << run.law;
+      Outcome related = exact(run.related);
+      GradeNotes notes;
+      note_law_run(run, base, related, rows, notes);
+      EXPECT_EQ(notes.laws[run.law].broken, 0) << op->name << " " << run.law;
+      EXPECT_EQ(notes.laws[run.law].held, run.law == "batch_invariance" ? 1 : rows.slices()) << op->name << " " << run.law;
+      related.outputs[0].second.set_bits(0, related.outputs[0].second.bits(0) ^ 1);
+      GradeNotes wrong;
+      note_law_run(run, base, related, rows, wrong);
+      EXPECT_EQ(wrong.laws[run.law].broken, 1) << op->name << " " << run.law;
+      ++laws;
+    }
+    EXPECT_EQ(laws, op->shape == OutputShape::kUpdate ? 2U : 3U) << op->name;
+  }
+}
+
 TEST_F(LawRuns, WhatDidNotRunCountsNothing) {
   GradeNotes notes;
   Outcome refused;
   refused.kind = OutcomeKind::kRejected;
-  note_law_run(runs_.front(), answered(*case_.input("x")), refused, find_op(case_.op)->rows(case_), notes);
+  note_law_run(runs_.front(), answered(*case_.input("x")), refused, CaseRows(case_), notes);
   EXPECT_TRUE(notes.laws.empty());
 }
 
