@@ -46,14 +46,18 @@ Entry entry_of(const Finding& f, const std::vector<Target>& targets, const std::
         e.requires_cpu = v.requires_cpu;
       }
   e.elements = f.judgement.evidence;
-  if (f.outcome.kind == OutcomeKind::kOk && f.shrunk.input("x") && f.shrunk.input("x")->size() <= kListed) {
+  if (f.outcome.kind == OutcomeKind::kOk && CaseRows(f.shrunk).elements() <= kListed) {
     e.elements = CaseJudge(f.shrunk).all_elements(f.outcome, e.contract);
     e.all_elements = !e.elements.empty();
     for (const ElementEvidence& worse : f.judgement.evidence)  // judged by a law or by `robust`: sharper than the contract's bound
       for (ElementEvidence& same : e.elements)
         if (same.index == worse.index && same.output == worse.output) same = worse;
   }
-  std::sort(e.elements.begin(), e.elements.end(), [](const auto& a, const auto& b) { return a.index < b.index; });
+  const std::vector<std::string> outputs = CaseRows(f.shrunk).outputs();
+  const auto place = [&](const ElementEvidence& v) {
+    return std::pair(std::find(outputs.begin(), outputs.end(), v.output) - outputs.begin(), v.index);
+  };
+  std::sort(e.elements.begin(), e.elements.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
   return e;
 }
 

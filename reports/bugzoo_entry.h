@@ -14,7 +14,7 @@ namespace normfuzz {
 struct Entry {
   const Finding& finding;
   Contract contract;                      // that the target declares for this op and dtype
-  std::vector<ElementEvidence> elements;  // of y, all of a small case, the offending ones of a large one; by index
+  std::vector<ElementEvidence> elements;  // of the outputs, all of a small case, the offending ones of a large one; in order
   bool all_elements = false;
   std::string label;                               // target or target:variant
   std::map<std::string, std::string> environment;  // of the variant
@@ -35,6 +35,8 @@ std::string number_text(double v);
 std::string readme_text(const Entry& e);
 std::string status_text(const Entry& e);
 std::string lean_text(const Entry& e);
+// True if the templates of targets know the op: the forward maps of trailing rows. The others are reproduced by normfuzz itself.
+bool template_covers(const Case& c);
 // File name and content of each program.
 std::vector<std::pair<std::string, std::string>> repro_programs(const Entry& e);
 

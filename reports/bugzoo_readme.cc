@@ -7,6 +7,7 @@
 
 #include "core/hex_float.h"
 #include "core/json_document.h"
+#include "oracles/ops/op.h"
 #include "reports/bugzoo_entry.h"
 
 namespace normfuzz {
@@ -53,21 +54,32 @@ std::string reproduction_text(const Entry& e) {
     if (name == "repro.cc") out += "    head -n 20 repro.cc          # its compile command; exits 1 while the divergence is there\n";
     if (name == "repro.sh") out += "    ./repro.sh                   # from normfuzz's own directory\n";
   }
-  return out + fmt::format("    ./normfuzz repro case.json --target {}\n", e.label);
+  out += fmt::format("    ./normfuzz repro case.json --target {}\n", e.label);
+  if (!template_covers(e.finding.shrunk))
+    out += fmt::format(
+        "\nThere is no stand-alone program: the templates of targets call layer_norm and rms_norm as they are, not {}; normfuzz "
+        "reproduces it.\n",
+        e.finding.shrunk.number("weight_offset", 0) != 0 ? "with a weight_offset" : e.finding.op);
+  return out;
 }
 
 // What the names of needs mean, one line each.
 std::string meanings(const std::vector<std::string>& needs) {
   static const std::map<std::string_view, std::string_view> kMeanings = {
+      {"axis", "rows along another axis than the last"},
       {"alignment", "a base address off a 64-byte boundary"},
       {"bias", "a bias that is not zero"},
       {"columns", "this number of columns; wider rows of the same values do not show it"},
       {"constant row", "equal elements in the whole row"},
+      {"cotangent", "a cotangent that is not all ones"},
       {"dtype", "this data type; the same values in the next wider one do not show it"},
       {"epsilon", "this epsilon; 1e-5, or one too small to matter, does not show it"},
+      {"layout", "this layout; the same rows in the other of nchw and nhwc do not show it"},
+      {"learning rate", "a learning rate other than 1"},
       {"mean offset", "a mean that is large beside the spread; the centred row does not show it"},
       {"mixed dtypes", "a parameter of another data type than x"},
       {"offset", "elements that do not start at the beginning of their buffer"},
+      {"p", "this p; p = 2 does not show it"},
       {"rows", "more than one row"},
       {"scale", "magnitudes near an end of the range; the same row scaled toward 1 does not show it"},
       {"special values", "a NaN or an infinity"},
@@ -90,6 +102,17 @@ std::string observed_isa(const Entry& e) {
   std::transform(version.begin(), version.end(), version.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (version.find("avx512") != std::string::npos) return "avx512dq";
   return version.find("avx2") != std::string::npos ? "avx2" : "";
+}
+
+// How the contract lets the formula be associated, where it has a choice.
+std::string association_text(const Entry& e) {
+  const OpInfo* op = find_op(e.finding.op);
+  if (!op || !op->affine()) return "";
+  const char* either = "centred or folded";
+  if (op->shape == OutputShape::kElements) return fmt::format(", {} affine map", e.contract.folded_affine ? either : "centred");
+  std::string text = fmt::format(", {} xhat", e.contract.folded_xhat ? either : "centred");
+  if (op->shape == OutputShape::kGradients) text += fmt::format(", {} gradient of x", e.contract.folded_backward ? either : "centred");
+  return text;
 }
 
 std::string json_list(const std::vector<std::string>& words) {
@@ -122,6 +145,15 @@ Law law_of(const Finding& f) {
         "one_feature_layernorm_scalar_contract",
         "that the kernel's rounding leaks into a result that is exact under every order of a centred evaluation: no tolerance is involved.",
         "anything about rows of more than one feature, or which instruction of the kernel is at fault."};
+  if (f.law == "ln.one_feature_dx" || f.law == "ln.one_feature_dweight") {
+    const bool dx = f.law == "ln.one_feature_dx";
+    return {fmt::format("For one feature layer_norm is its bias, whatever x and the weight: {} is zero, for every epsilon > 0.",
+                        dx ? "dx" : "dweight"),
+            dx ? "one_feature_layernorm_input_grad_contract" : "one_feature_layernorm_scale_grad_contract",
+            "that the kernel's rounding leaks into a gradient that is zero under every order of a centred evaluation: no tolerance is "
+            "involved.",
+            "anything about rows of more than one feature, or which instruction of the kernel is at fault."};
+  }
   if (f.failure == FailureClass::kMemory)
     return {"A call reads its inputs and writes every element of its outputs, and nothing else.", "",
             "that the call wrote outside its output, changed an input or left elements unwritten: no number is involved.",
@@ -162,8 +194,8 @@ std::string readme_text(const Entry& e) {
   else
     out += fmt::format("Needs {}: with any of them taken away the failure is gone.\n{}", fmt::join(f.needs, ", "), meanings(f.needs));
   if (!f.admitted_by.empty()) out += fmt::format("The output is {}.\n", f.admitted_by);
-  out += fmt::format("\n## Trusted contract\n\n{}: accumulation in {}, {} affine map.\n\n", e.contract.name, name_of(e.contract.accumulate),
-                     e.contract.folded_affine ? "centred or folded" : "centred");
+  out += fmt::format("\n## Trusted contract\n\n{}: accumulation in {}{}.\n\n", e.contract.name, name_of(e.contract.accumulate),
+                     association_text(e));
   out += fmt::format("## Theorem\n\n{}\n\nLean name: {}. The statement with this case's numbers is in contract.lean.\n\n", law.theorem,
                      law.lean.empty() ? "none, a law of this project" : law.lean);
   out += fmt::format("What it proves: {}\n\nWhat it does not prove: {}\n\n", law.proves, law.does_not_prove);

@@ -9,6 +9,7 @@
 #include "core/hex_float.h"
 #include "core/json_document.h"
 #include "harness/shrink/edit.h"
+#include "oracles/ops/op.h"
 #include "reports/bugzoo_entry.h"
 
 namespace normfuzz {
@@ -213,8 +214,7 @@ Words words_of(const Entry& e, bool cpp) {
 // A program can show what it can compare: every element of y, or memory, or that it ends at all.
 bool stands_alone(const Entry& e) {
   const Finding& f = e.finding;
-  const Tensor* x = f.shrunk.input("x");
-  if (!x || x->size() > kMaxTextElements || f.shrunk.number("weight_offset", 0) != 0 || !find_op(f.op)) return false;
+  if (!template_covers(f.shrunk) || main_input(f.shrunk).size() > kMaxTextElements) return false;
   return e.all_elements || f.failure == FailureClass::kMemory || f.verdict == Verdict::kCrashed || f.verdict == Verdict::kTimedOut;
 }
 
@@ -227,6 +227,12 @@ std::string shell_program(const Entry& e) {
 }
 
 }  // namespace
+
+bool template_covers(const Case& c) {
+  const OpInfo* op = find_op(c.op);
+  return op && op->affine() && op->shape == OutputShape::kElements && row_kind(c) == RowKind::kTrailing &&
+         c.number("weight_offset", 0) == 0;
+}
 
 std::vector<std::pair<std::string, std::string>> repro_programs(const Entry& e) {
   std::vector<std::pair<std::string, std::string>> out;

@@ -109,7 +109,11 @@ Json share_of(const BoundKey& key, const BoundShare& share) {
   return out;
 }
 
-std::int64_t element_count(const Case& c) { return c.inputs.empty() || !c.inputs[0].second ? 0 : c.inputs[0].second->size(); }
+// Of x, or of a.
+std::int64_t element_count(const Case& c) {
+  const Tensor* x = c.input("x") ? c.input("x") : c.input("a");
+  return x ? x->size() : 0;
+}
 
 Json finding_of(const Finding& f) {
   return {{"slug", f.slug},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "oracles/contract.h"
@@ -71,13 +72,16 @@ std::string header_line() {
                      "open/range", "unsup.", "ratio", "ulps", "grade");
 }
 
-std::string table_line(const TallyKey& key, const OpTally& t, const Paint& paint) {
+// A longer name stands on a line of its own above its dtypes: cut, a forward and its backward would look alike.
+std::string table_line(const TallyKey& key, const OpTally& t, bool first_of_op, const Paint& paint) {
+  const bool fits = key.op.size() <= kOpWidth;
+  const std::string own_line = fits || !first_of_op ? "" : fmt::format(" {}\n", key.op), name = fits ? key.op : "";
   const std::string open = fmt::format("{}/{}", count_text(t.count(Verdict::kUndecided), 4), count_text(t.count(Verdict::kRangeLimit), 5));
   const std::string violations = fmt::format("{:>6}", count_text(t.violations(), 5));
-  return fmt::format(" {:<{}} {:<4}{:>8}{:>10}{}{:>11}{:>7}{:>8}{:>8} {}\n", fitted(key.op, kOpWidth), kOpWidth, name_of(key.dtype),
-                     count_text(t.cases(), 7), count_text(t.certified(), 9), t.violations() ? paint.red(violations) : violations, open,
-                     count_text(t.count(Verdict::kUnsupported) + t.count(Verdict::kRejected), 6), measure_text(t.ratio.value),
-                     measure_text(t.ulps.value), t.grade());
+  return own_line + fmt::format(" {:<{}} {:<4}{:>8}{:>10}{}{:>11}{:>7}{:>8}{:>8} {}\n", name, kOpWidth, name_of(key.dtype),
+                                count_text(t.cases(), 7), count_text(t.certified(), 9), t.violations() ? paint.red(violations) : violations,
+                                open, count_text(t.count(Verdict::kUnsupported) + t.count(Verdict::kRejected), 6),
+                                measure_text(t.ratio.value), measure_text(t.ulps.value), t.grade());
 }
 
 const ReportedTarget* find(std::span<const ReportedTarget> targets, const std::string& label) {
@@ -167,15 +171,16 @@ std::string number_text(double v) { return std::isfinite(v) ? fmt::format("{:a} 
 
 std::string table_text(const Tally& tally, std::span<const ReportedTarget> targets, bool colour) {
   const Paint paint{colour};
-  std::string out, label;
+  std::string out, label, op;
   if (!tally.entries.empty()) out = paint.bold(header_line()) + "\n";
   for (auto it = tally.entries.begin(); it != tally.entries.end(); ++it) {
     if (it->first.target != label || it == tally.entries.begin()) {
       label = it->first.target;
       const ReportedTarget* target = find(targets, label);
+      op.clear();
       out += paint.bold(fitted(target && !target->version.empty() ? label + " " + target->version : label, kReportColumns)) + "\n";
     }
-    out += table_line(it->first, it->second, paint);
+    out += table_line(it->first, it->second, std::exchange(op, it->first.op) != it->first.op, paint);
     if (std::next(it) == tally.entries.end() || std::next(it)->first.target != label) out += reasons_text(tally, label);
   }
   return out;

@@ -10,7 +10,7 @@
 
 #include "core/case_io.h"
 #include "core/json_document.h"
-#include "tests/harness/broken_kernel.h"
+#include "tests/harness/broken_ops.h"
 #include "tests/temporary_directory.h"
 
 namespace normfuzz {
@@ -149,6 +149,38 @@ TEST(BugZoo, NumbersOfAContract) {
   expect_contains(text_of(entry + "contract.lean"), "def divergence : Prop :=\n  (");
   expect_contains(text_of(entry + "README.md"), "| y[1]");
   expect_contains(text_of(entry + "README.md"), "none, a law of this project");
+}
+
+// Ops that no template knows: normfuzz reproduces them, and the statement is about the output concerned.
+TEST(BugZoo, EntriesOfEveryOp) {
+  struct Expected {
+    const char* op;
+    Break at;
+    const char *element, *statement;
+  };
+  for (const Expected& x :
+       {Expected{"layer_norm_backward", Break::kMeanOfG, "| dx[", "  |layerNormDx ["},
+        Expected{"layer_norm_backward", Break::kLastRowOnly, "| dweight[", " - layerNormDweight [(["},
+        Expected{"rms_norm_sgd", Break::kWrongSign, "| weight_new[", " : ℝ) * rmsNormDweight [(["},
+        Expected{"channel_layer_norm", Break::kWholeMap, "| y[", " - layerNorm ["},
+        Expected{"lp_norm", Break::kOtherP, "| y[", " - (lpNorm (2 : ℝ)) ["}, Expected{"rms", Break::kRoot, "| y[", " - rms ["},
+        Expected{"distance", Break::kMagnitude, "| y[", " - distance (lpNorm (2 : ℝ)) ["},
+        Expected{"cosine", Break::kLengthOfB, "| y[", " - cosine "},
+        Expected{"lp_normalize", Break::kOtherP, "| y[", " - lpNormalize (lpNorm (2 : ℝ)) ["}}) {
+    const TemporaryDirectory place;
+    const bool channels = std::string_view(x.op).starts_with("channel");
+    Case c = random_case_of(x.op, DType::kF32, channels ? std::vector<std::int64_t>{2, 3, 2, 2} : std::vector<std::int64_t>{3, 4}, {}, 1);
+    if (find_op(x.op)->shape == OutputShape::kUpdate) c.params["learning_rate"] = 0.5;
+    Finding f = finding_of(c, probe_of(x.at), "framework");
+    if (x.at == Break::kMeanOfG) f.judgement.evidence[0].got = std::nan("");
+    ASSERT_TRUE(write_entry(f, place.file("zoo"), targets_folder(place)));
+    const std::string entry = place.file("zoo/" + f.slug) + "/", readme = text_of(entry + "README.md");
+    EXPECT_EQ(names_in(entry), (std::set<std::string>{"README.md", "case.json", "contract.lean", "repro.sh", "status.json"})) << x.op;
+    expect_contains(readme, x.element);
+    expect_contains(readme, std::string("not ") + x.op + "; normfuzz reproduces it");
+    expect_contains(text_of(entry + "contract.lean"), x.statement);
+    expect_contains(text_of(entry + "contract.lean"), "def divergence : Prop :=");
+  }
 }
 
 TEST(BugZoo, CrashHasNoNumbers) {
