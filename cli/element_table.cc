@@ -22,10 +22,13 @@ std::pair<int, double> badness(const ElementEvidence& e) {
 }
 
 // The shortest decimal that tells a number of the format from its neighbours.
-std::string number_of(DType d, double v) { return d == DType::kF64 ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v)); }
+std::string number_of(DType d, double v) {
+  if (std::isnan(v)) return "nan";  // whatever its sign
+  return d == DType::kF64 ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v));
+}
 
 // Three digits more than the format holds.
-std::string exact_of(DType d, double v) { return fmt::format("{:.{}g}", v, d == DType::kF64 ? 17 : d == DType::kF32 ? 12 : 8); }
+std::string exact_of(DType d, double v) { return fmt::format("{:.{}g}", v + 0.0, d == DType::kF64 ? 17 : d == DType::kF32 ? 12 : 8); }
 
 std::string verdict_of(ElementVerdict v) {
   constexpr const char* kNames[] = {"", "beyond the bound", "no bound", "undecided"};

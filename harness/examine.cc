@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace normfuzz {
@@ -54,11 +55,12 @@ void add_law(Judgement& j, Verdict verdict, std::string_view law, FailureClass f
              const Outcome& other, std::string_view format) {
   if (verdict >= j.verdict) return;
   const auto& [name, tensor] = got.outputs[static_cast<std::size_t>(at.output)];
+  const auto unsigned_nan = [](double v) { return std::isnan(v) ? std::fabs(v) : v; };
   const double value = tensor.value(at.index), other_value = other.outputs[static_cast<std::size_t>(at.output)].second.value(at.index);
   j.verdict = verdict;
   j.law = law;
   j.failure = failure;
-  j.detail = fmt::format(fmt::runtime(format), fmt::format("{}[{}]", name, at.index), value, other_value);
+  j.detail = fmt::format(fmt::runtime(format), fmt::format("{}[{}]", name, at.index), unsigned_nan(value), unsigned_nan(other_value));
   ++j.violations;
   j.evidence = {{name, at.index, value, other_value, 0, 0, ElementVerdict::kViolation}};
 }

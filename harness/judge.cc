@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "oracles/filter.h"
 
@@ -31,9 +32,11 @@ FailureClass class_of(double got) {
   return std::isnan(got) ? FailureClass::kNan : std::isinf(got) ? FailureClass::kInf : FailureClass::kWrong;
 }
 
-// Worst first: not finite before finite, then by ratio of error to bound.
-double severity(const ElementEvidence& e) {
-  return !std::isfinite(e.got) ? kInfinity : std::fabs(e.got - e.exact) / std::max(e.allowed, std::numeric_limits<double>::min());
+// Worst first: what is beyond its bound before what has none, not finite before finite, then by ratio of error to bound.
+std::pair<bool, double> severity(const ElementEvidence& e) {
+  const double ratio =
+      !std::isfinite(e.got) ? kInfinity : std::fabs(e.got - e.exact) / std::max(e.allowed, std::numeric_limits<double>::min());
+  return {e.verdict == ElementVerdict::kViolation, ratio};
 }
 
 void keep_evidence(Judgement& j, const ElementEvidence& e) {

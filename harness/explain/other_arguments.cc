@@ -119,7 +119,7 @@ void of_norms(const Case& c, Calls& calls) {
     calls.add("b ignored", "norm", with_input(c, "b", mapped(*c.input("b"), [](double) { return 0.0; })));
   }
   for (int axis = 0; axis < main_input(c).rank(); ++axis)
-    calls.add_param(fmt::format("axis {}", axis), "axis and layout", "axis", std::int64_t{axis});
+    calls.add_param(fmt::format("rows along axis {}", axis), "axis and layout", "axis", std::int64_t{axis});
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ std::vector<Alternative> other_rows(const Case& c, const Contract& contract) {
               [&](const Indices&, std::int64_t position) { return position; }));
   }
   if (rows > 1 && !(kind == RowKind::kChannels && batch_of(c) == 1))
-    add("statistics over the whole tensor", "axis and layout",
+    add(kind == RowKind::kChannels && rank == 2 ? "whole-map LayerNorm" : "statistics over the whole tensor", "axis and layout",
         grouped(
             x, [](const Indices&) { return Indices{}; }, own_column));
   for (int axis = 0; axis < rank; ++axis) {
