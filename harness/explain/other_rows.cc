@@ -94,11 +94,9 @@ AlternativeBounds bounds_by_groups(const Case& c, const Contract& contract, std:
   };
 }
 
-// Leading dimensions that are no space: the batch of nchw and nhwc; none of CHW.
-std::int64_t batch_of(const Case& c) {
-  const Tensor& x = main_input(c);
-  return row_axis(c) == 0 ? 1 : x.shape[0];
-}
+// A channel op's first dimension is the batch; of rank 3, CHW or HWC, there is none.
+bool batched(const Case& c) { return main_input(c).rank() != 3; }
+std::int64_t batch_of(const Case& c) { return batched(c) ? main_input(c).shape[0] : 1; }
 
 }  // namespace
 
@@ -118,10 +116,9 @@ std::vector<Alternative> other_rows(const Case& c, const Contract& contract) {
     out.push_back({std::move(name), family, bounds_by_groups(c, contract, std::move(groups))});
   };
   if (kind == RowKind::kChannels && rows > batch_of(c)) {  // some space
-    const bool batched = own != 0;
     add("whole-map LayerNorm", "axis and layout",
         grouped(
-            x, [&](const Indices& at) { return batched ? Indices{at[0]} : Indices{}; }, own_column));
+            x, [&](const Indices& at) { return batched(c) ? Indices{at[0]} : Indices{}; }, own_column));
     // The same memory read as the other layout: of every batch cols x positions instead of positions x cols.
     const std::int64_t positions = rows / batch_of(c), map = positions * cols;
     const bool channels_last = own == rank - 1;

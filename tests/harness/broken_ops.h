@@ -76,7 +76,8 @@ inline Doubles normalized(const Case& c, Doubles d, double& scale, Break at) {
   const double mean = find_op(c.op)->centred() ? sum(d) / n : 0;
   for (double& e : d) e -= mean;
   const double count = at == Break::kSampleVariance && n > 1 ? n - 1 : n;
-  scale = 1 / std::sqrt(dot(d, d) / count + (at == Break::kEpsilon ? 0 : c.epsilon()));
+  const double variance = dot(d, d) / count, epsilon = at == Break::kEpsilon ? 0 : c.epsilon();
+  scale = at == Break::kEpsilonOutside ? 1 / (std::sqrt(variance) + epsilon) : 1 / std::sqrt(variance + epsilon);
   for (double& e : d) e *= scale;
   return d;
 }
@@ -154,7 +155,7 @@ inline Doubles forward_row(const Case& c, const Row& row, Break at) {
 inline Tensor wrong_rows(const Case& c, Break at) {
   const Tensor& x = *c.input("x");
   const bool last = c.text("layout", "nchw") == "nhwc";
-  const std::int64_t channels = shape_of(c).cols, batch = row_axis(c) == 0 ? 1 : x.shape[0], map = x.size() / batch,
+  const std::int64_t channels = shape_of(c).cols, batch = x.rank() == 3 ? 1 : x.shape[0], map = x.size() / batch,
                      positions = map / channels;
   Tensor y = find_op(c.op)->output_layouts(c)[0].second;
   const Doubles weight = parameter(c, "weight", 1), bias = parameter(c, "bias", 0);
