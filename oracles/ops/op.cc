@@ -44,6 +44,13 @@ Status validate_parameters(const OpInfo& op, const Case& c) {
   for (const auto& [name, value] : c.params)
     if (std::find(op.params.begin(), op.params.end(), name) == op.params.end())
       return Error{"params." + name + ": not a parameter of " + c.op + ", expected one of " + names_of(op.params)};
+  for (const auto& [name, value] : c.params) {
+    const ParamSpec* spec = find_param(name);
+    const double number = std::holds_alternative<std::int64_t>(value) ? static_cast<double>(std::get<std::int64_t>(value))
+                          : std::holds_alternative<double>(value)     ? std::get<double>(value)
+                                                                      : 0;
+    if (spec && spec->accepts && !spec->accepts(number)) return Error{"params." + name + ": expected " + std::string(spec->expects)};
+  }
   const bool wants_epsilon = op.affine();
   if (wants_epsilon && !c.params.count("epsilon"))
     return Error{"params.epsilon: missing, expected a finite number >= 0 that float32 represents exactly"};

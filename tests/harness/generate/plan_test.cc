@@ -168,5 +168,15 @@ TEST(Plans, UpdatesHaveAWeightAndARate) {
   EXPECT_FALSE(rates.count(-1));
 }
 
+// What a shrinker may try: numbers that are no parameter's are refused by validation, not first by the file that would hold them.
+TEST(Plans, ParametersOutsideTheirRangeAreRefused) {
+  const Case c = generate(kSeed, "distance", DType::kF32, 0);
+  for (const auto& [p, valid] : {std::pair{-2.0, false}, {0.5, false}, {std::nan(""), false}, {1.0, true}, {HUGE_VAL, true}}) {
+    Case edited = c;
+    edited.params["p"] = p;
+    EXPECT_EQ(static_cast<bool>(validate(edited)), valid) << p;
+  }
+}
+
 }  // namespace
 }  // namespace normfuzz
