@@ -61,6 +61,7 @@ std::string what_happened(const Judgement& j, DType d) {
   if (j.law == "ln.one_feature_forward") return fmt::format("returns {} instead of the bias {}", got, exact);
   if (j.law.starts_with("ln.one_feature")) return fmt::format("returns {} = {} instead of 0", e.output, got);
   const std::string place = e.output == "y" ? "" : fmt::format("{}[{}] = ", e.output, e.index);
+  if (std::isnan(e.exact)) return fmt::format("returns {}{} where a NaN is due", place, got);
   const std::string values = fmt::format("returns {}{} where the exact value is {}", place, got, exact);
   if (j.verdict == Verdict::kRangeLimit)
     return values + ": a statistic leaves the range of the accumulation type, which the contract allows";
@@ -92,23 +93,32 @@ std::vector<Case> relatives_of(const Case& c) {
     any = true;
   }
   if (any) out.push_back(std::move(others));
-  constexpr std::int64_t kNarrow = 4;  // n - 1 and 1 are one of two columns
-  if (shape_of(c).cols <= kNarrow)
-    for (Case& wider : other_widths(c).others) out.push_back(scaled(wider, 1.25));
   std::erase_if(out, [](const Case& k) { return !validate(k); });
   return out;
 }
 
-// A formula that matches the output of the shrunk case, and that of its relatives as far as they fail too.
-std::optional<Suspect> matching_formula(const ShrinkResult& shrunk, const Contract& contract, const Probe& probe) {
-  std::vector<Suspect> found = matching_formulas(shrunk.shrunk, shrunk.examination.outcome, contract);
-  if (found.empty()) return std::nullopt;
-  const std::vector<Case> relatives = relatives_of(shrunk.shrunk);
+// Suspects that also match what became of these cases, as far as they fail too.
+std::vector<Suspect> also_matching(std::vector<Suspect> found, const std::vector<Case>& relatives, const Contract& contract,
+                                   const Probe& probe) {
   const std::vector<Examination> results = probe(relatives);
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!is_violation(results[i].judgement.verdict)) continue;
     const std::vector<Suspect> also = matching_formulas(relatives[i], results[i].outcome, contract);
     std::erase_if(found, [&](const Suspect& s) { return std::find(also.begin(), also.end(), s) == also.end(); });
+  }
+  return found;
+}
+
+// A formula that matches the output of the shrunk case, and that of its relatives.
+std::optional<Suspect> matching_formula(const ShrinkResult& shrunk, const Contract& contract, const Probe& probe) {
+  std::vector<Suspect> found = matching_formulas(shrunk.shrunk, shrunk.examination.outcome, contract);
+  if (found.empty()) return std::nullopt;
+  found = also_matching(std::move(found), relatives_of(shrunk.shrunk), contract, probe);
+  if (found.size() > 1) {  // n - 1 and 1 are one of two columns; a width may also be a bug of its own, so this only chooses
+    std::vector<Case> wider = other_widths(shrunk.shrunk).others;
+    for (Case& c : wider) c = scaled(c, 1.25);
+    const std::vector<Suspect> fewer = also_matching(found, wider, contract, probe);
+    if (!fewer.empty()) found = fewer;
   }
   return found.empty() ? std::nullopt : std::optional(found[0]);
 }
