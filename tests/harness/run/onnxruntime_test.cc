@@ -97,5 +97,30 @@ TEST_F(OnnxRuntime, DeclinesWhatItHasNot) {
   EXPECT_EQ(outcomes[1].message, "x and its parameters of different types");
 }
 
+// Of four twos: x / |x|_1 = 1/4, x / |x|_2 = 1/2, along either axis of a matrix of them.
+TEST_F(OnnxRuntime, LpNormalization) {
+  std::vector<Case> cases;
+  for (const double p : {1.0, 2.0, 3.0})
+    for (const std::int64_t axis : {0, 1}) {
+      Case c;
+      c.op = "lp_normalize";
+      c.params["p"] = p;
+      c.params["axis"] = axis;
+      Tensor x = Tensor::zeros(DType::kF32, axis == 0 ? std::vector<std::int64_t>{4, 3} : std::vector<std::int64_t>{3, 4});
+      for (std::int64_t i = 0; i < x.size(); ++i) x.set_value(i, 2);
+      c.set_input("x", std::move(x));
+      cases.push_back(std::move(c));
+    }
+  cases.push_back(cases[2]);
+  cases.back().params["epsilon_mode"] = std::string("add_inside");
+  cases.back().params["epsilon"] = 1.0;
+  const auto outcomes = run(cases);
+  for (std::size_t i = 0; i < 4; ++i) {
+    ASSERT_EQ(outcomes[i].kind, OutcomeKind::kOk) << outcomes[i].message;
+    for (const double y : outcomes[i].outputs[0].second.values()) EXPECT_EQ(y, i < 2 ? 0.25 : 0.5) << i;
+  }
+  for (const std::size_t i : {4, 5, 6}) EXPECT_EQ(outcomes[i].kind, OutcomeKind::kUnsupported);
+}
+
 }  // namespace
 }  // namespace normfuzz
