@@ -5,6 +5,8 @@
 #include "harness/explain/suspects.h"
 #include "harness/shrink.h"
 #include "harness/shrink/simplicity.h"
+#include "oracles/case_bounds.h"
+#include "oracles/kernels/kernel.h"
 #include "tests/harness/broken_ops.h"
 
 namespace normfuzz {
@@ -138,6 +140,62 @@ TEST(OpSuspects, CorrectOutputMatchesNoWrongFormula) {
                                   channels ? std::vector<std::int64_t>{2, 3, 2, 2} : std::vector<std::int64_t>{3, 4}, {}, 1);
     EXPECT_TRUE(matching_formulas(c, run_broken(c, Break::kNothing), *contract_named("standard", DType::kF32)).empty()) << op->name;
   }
+}
+
+Outcome outcome_of(const Case& c, const KernelOptions& kernel) {
+  const CaseRows rows(c);
+  Outcome o;
+  o.kind = OutcomeKind::kOk;
+  o.outputs = find_op(c.op)->output_layouts(c);
+  for (std::int64_t s = 0; s < rows.slices(); ++s) {
+    const Doubles v = run_kernel(kernel, rows, s, DType::kF32);
+    for (std::int64_t i = 0; i < rows.slice_size(s); ++i) {
+      const OutputElement e = rows.element(s, i);
+      o.outputs[static_cast<std::size_t>(e.output)].second.set_value(e.index, v[static_cast<std::size_t>(i)]);
+    }
+  }
+  return o;
+}
+
+// A folded xhat is named where a kernel uses it without promising it: of one feature the gradients are exactly zero otherwise.
+TEST(OpSuspects, AFoldedXhatIsNamed) {
+  const Contract two_pass = *contract_named("two_pass", DType::kF32);
+  KernelOptions xhat;
+  xhat.folded_xhat = xhat.fma = true;
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Case c = random_case_of("layer_norm_backward", DType::kF32, {1, 1}, {}, seed);
+    c.set_input("x", mapped(*c.input("x"), [](double v) { return v + 3000; }));
+    EXPECT_FALSE(is_violation(CaseJudge(c).judge(outcome_of(c, {}), two_pass).verdict)) << seed;
+    const Outcome o = outcome_of(c, xhat);
+    if (!is_violation(CaseJudge(c).judge(o, two_pass).verdict)) continue;
+    ++found;
+    EXPECT_EQ(admitting_contract(c, o, two_pass)->text, "consistent with a folded xhat") << seed;
+  }
+  EXPECT_GT(found, 0);
+}
+
+// So is a folded gradient: its own bound is wider where x is large beside its spread.
+TEST(OpSuspects, AFoldedGradientIsNamed) {
+  const Contract two_pass = *contract_named("two_pass", DType::kF32);
+  Contract folded = two_pass, folded_xhat = two_pass;
+  folded.folded_backward = folded_xhat.folded_xhat = true;
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Case c = random_case_of("layer_norm_backward", DType::kF32, {1, 4}, {}, seed);
+    c.set_input("x", mapped(*c.input("x"), [](double v) { return v + 3000; }));
+    Outcome o = outcome_of(c, {});
+    CaseBounds strict(c, two_pass), wide(c, folded), other(c, folded_xhat);
+    const double floor = std::max(strict.of("dx", 0).allowed, other.of("dx", 0).allowed), most = wide.of("dx", 0).allowed;
+    if (!(most > 1.5 * floor)) continue;
+    o.outputs[0].second.set_value(0, strict.of("dx", 0).head + (floor + most) / 2);
+    ASSERT_TRUE(is_violation(CaseJudge(c).judge(o, two_pass).verdict)) << seed;
+    const auto suspect = admitting_contract(c, o, two_pass);
+    ASSERT_TRUE(suspect) << seed;
+    EXPECT_EQ(suspect->text, "consistent with a folded backward") << seed;
+    ++found;
+  }
+  EXPECT_GT(found, 0);
 }
 
 }  // namespace

@@ -50,8 +50,7 @@ TEST(CampaignText, FitsTheTerminal) {
   const std::string text = campaign_text(r, false);
   EXPECT_EQ(line_with(text, "channel_layer_norm_backward"), "channel_layer_norm_backward");  // once, above its dtypes
   EXPECT_EQ(text.find("channel_layer_norm_backward"), text.rfind("channel_layer_norm_backward"));
-  for (const char* dtype : {"bf16 ", "f32 "})
-    EXPECT_NE(line_with(text, dtype).find("native_accumulate"), std::string::npos) << dtype;
+  for (const char* dtype : {"bf16 ", "f32 "}) EXPECT_NE(line_with(text, dtype).find("native_accumulate"), std::string::npos) << dtype;
 }
 
 TEST(CampaignText, ColoursOnlyWhereAsked) {
