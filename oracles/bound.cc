@@ -224,10 +224,9 @@ struct ColumnSpecials {
     nan_weight = open_weight = nan_bias = open_bias = std::vector<char>(n, 0);
     for (std::int64_t r = 0; r < rows.rows(); ++r) {
       const RowInputs row = rows.row(r);
-      if (rows.finite(r)) {
-        zero_divisor = zero_divisor || normfuzz::zero_divisor(rows.info(), row);
-        continue;
-      }
+      // Such a row's xhat is 0/0 in every column, also where its dy is not finite in one of them.
+      zero_divisor = zero_divisor || (all_finite(row.x, row.n) && normfuzz::zero_divisor(rows.info(), row));
+      if (rows.finite(r)) continue;
       const bool nan = has_nan(row.x, row.n);
       bool infinite = false;
       for (std::int64_t j = 0; j < row.n; ++j) infinite = infinite || std::isinf(row.x[j]);

@@ -115,6 +115,24 @@ TEST(Bound, NaNsPropagateAndInfinitiesStayNotFinite) {
   EXPECT_EQ(certify(0, slice_bounds(inf_row, 0, k)[1], k, DType::kF32), ElementVerdict::kLimit);
 }
 
+// x without spread, epsilon 0: xhat is 0/0 in every column, and a dy that is infinite in one of them changes nothing in the others.
+TEST(Bound, ZeroDivisorBesideInfiniteCotangent) {
+  Case c;
+  c.op = "layer_norm_backward";
+  c.params["epsilon"] = 0.0;
+  c.set_input("x", testing::tensor(DType::kF32, {1, 2}, {3, 3}));
+  c.set_input("dy", testing::tensor(DType::kF32, {1, 2}, {kInf, 1}));
+  c.set_input("weight", testing::tensor(DType::kF32, {2}, {1, 1}));
+  const CaseRows rows(c);
+  const Contract k = standard(DType::kF32);
+  const auto sums = slice_bounds(rows, 1, k);  // dweight, then dbias
+  ASSERT_EQ(sums.size(), 4u);
+  EXPECT_EQ(certify(kNaN, sums[1], k, DType::kF32), ElementVerdict::kLimit);
+  EXPECT_EQ(certify(0, sums[0], k, DType::kF32), ElementVerdict::kViolation);
+  EXPECT_EQ(certify(1, sums[3], k, DType::kF32), ElementVerdict::kWithin);
+  EXPECT_EQ(certify(kNaN, sums[3], k, DType::kF32), ElementVerdict::kViolation);
+}
+
 TEST(Bound, DoubleRowsAreResolvedBelowOneUlp) {
   const CaseRows rows(case_of("layer_norm", DType::kF64, 1, {1, 2, 4}, kEpsilon));
   const Contract k = *contract_named("faithful", DType::kF64);
