@@ -43,6 +43,29 @@ Result<NamedCase> case_of(const Options& o) {
   return c ? Result<NamedCase>(NamedCase{o.path, std::move(*c)}) : Error{o.path + ": " + c.error()};
 }
 
+// What the case's own property says; nothing for a case without one.
+std::optional<PropertyAnswer> property_answer(const Case& c, const Examination& e) {
+  if (!c.property) return std::nullopt;
+  PropertyAnswer answer{c.property->id, false, false, true, ""};
+  const Property* p = find_property(c.property->id);
+  if (!p) answer.detail = "no property of this name, see `normfuzz theorems`";
+  for (const PropertyNote& n : e.properties)
+    if (n.id == c.property->id) answer = {c.property->id, n.met, n.broken, n.judged, n.detail};
+  if (p && p->needs_no_kernel() && !p->needs_kernel() && p->meets(c, c.property->args)) {
+    const PropertyResult result = check_without_kernel(*p, c, c.property->args);
+    answer.met = result.state != PropertyResult::State::kVoid;
+    answer.broken = result.state == PropertyResult::State::kBroken;
+    answer.detail = result.detail;
+  }
+  return answer;
+}
+
+std::string property_line(const PropertyAnswer& p) {
+  if (!p.met) return fmt::format("{}: premises not met{}{}", p.id, p.detail.empty() ? "" : ": ", p.detail);
+  if (!p.broken) return p.id + ": holds";
+  return fmt::format("{}: broken{}: {}", p.id, p.judged ? "" : ", and not claimed", p.detail);
+}
+
 Result<Rerun> run_on(const TargetChoice& choice, const Case& c, double seconds) {
   WorkerLimits limits;
   limits.seconds_per_case = seconds;
@@ -60,7 +83,11 @@ Result<Rerun> run_on(const TargetChoice& choice, const Case& c, double seconds) 
       e.contradiction,
       verdict_line(e.judgement, contract->name),
       widest_output(e.outcome)};
-  if (e.outcome.kind == OutcomeKind::kOk) r.answer.check.elements = listed_elements(judge, e.outcome, e.judgement, *contract);
+  if (e.outcome.kind == OutcomeKind::kOk && !e.by_property)
+    r.answer.check.elements = listed_elements(judge, e.outcome, e.judgement, *contract);
+  else
+    r.answer.check.elements = e.judgement.evidence;
+  r.answer.property = property_answer(c, e);
   return r;
 }
 
@@ -68,6 +95,7 @@ void print_text(const Rerun& r, std::int64_t rows) {
   const bool red = is_violation(r.answer.check.verdict) && isatty(STDOUT_FILENO);
   const std::string line = wrapped(fmt::format("{} ({}): {}", r.answer.target, r.version, r.line), 0);
   fmt::print("{}{}{}\n", red ? "\033[31m" : "", line, red ? "\033[0m" : "");
+  if (r.answer.property) fmt::print("{}\n", wrapped(property_line(*r.answer.property), 0));
   fmt::print("{}", element_table(r.answer.check.elements, r.storage, static_cast<std::size_t>(rows)));
 }
 

@@ -30,7 +30,7 @@ void on_signal(int) {
 struct Options {
   std::vector<std::string> targets, more_targets, ops, dtypes;
   std::string time, shard = "0/1", out = "out", regime;
-  std::uint64_t cases = 0, seed = 1;
+  std::uint64_t cases = 0, seed = 1, properties = 4;
   std::int64_t jobs = 2;
   double case_seconds = 10;
   bool json = false, quiet = false;
@@ -61,6 +61,7 @@ Result<CampaignOptions> campaign_options(const Options& o) {
   CampaignOptions c;
   c.seed = o.seed;
   c.cases = o.cases;
+  c.properties = o.properties;
   c.jobs = static_cast<int>(o.jobs);
   c.out = o.out;
   c.case_seconds = o.case_seconds;
@@ -203,6 +204,7 @@ Action declare(OptionSet& options) {
   options.text("--time", o->time, "fuzz for this long: 60s, 10m, 2h (default 60s without --cases)");
   options.natural("--cases", o->cases, "fuzz this many generated cases, rounded up to whole blocks");
   options.natural("--seed", o->seed, "the same seed gives the same cases on every machine");
+  options.natural("--properties", o->properties, "put every so many-th case to a theorem, see `normfuzz theorems`; 0: none");
   options.text("--shard", o->shard, "this run's part of the campaign, I/N");
   options.integer("--jobs", o->jobs, 1, 256, "threads, each with a worker per target");
   options.number("--case-seconds", o->case_seconds, "a call that takes longer is a hang");

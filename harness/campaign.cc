@@ -21,6 +21,7 @@ constexpr std::uint64_t kAuditEvery = 64;   // put filter-certified rows to MPFR
 constexpr std::uint64_t kLadderEvery = 4;   // put to every rung of the ladder
 constexpr std::uint64_t kBoundsEvery = 64;  // note the bounds of every element under every rung
 constexpr std::int64_t kBoundsElements = 2048;
+constexpr std::int64_t kPropertyElements = std::int64_t{1} << 18;  // larger cases cost more than they could show
 
 std::vector<std::string> sorted_ops(const CampaignOptions& o) {
   std::vector<std::string> ops;
@@ -46,6 +47,7 @@ struct Item {
   explicit Item(Case generated) : c(std::move(generated)), judge(c) {}
   Case c;
   CaseJudge judge;
+  const Property* asked = nullptr;  // of the targets; c.property holds its arguments where the premises are met
 };
 
 // The runs of one block on one target.
@@ -73,7 +75,10 @@ class BlockRunner {
       std::vector<Outcome> outcomes = workers_[t]->collect();
       judge(options_.targets[t], batches[t], items, outcomes, result);
     }
-    for (const auto& item : items) note_bounds(*item, result.tally);
+    for (const auto& item : items) {
+      note_bounds(*item, result.tally);
+      ask_oracle(*item, result.tally);
+    }
     result.seconds = since(start);
     return result;
   }
@@ -84,9 +89,42 @@ class BlockRunner {
     std::vector<std::unique_ptr<Item>> items;
     for (std::uint64_t i = block * kBlockIndices; i < (block + 1) * kBlockIndices; ++i)
       for (const std::string& op : sorted_ops(options_))
-        for (const DType d : sorted_dtypes(options_))
-          items.push_back(std::make_unique<Item>(generate(options_.seed, op, d, i, options_.generator)));
+        for (const DType d : sorted_dtypes(options_)) {
+          Case c = generate(options_.seed, op, d, i, options_.generator);
+          const Property* asked = ask(c);
+          items.push_back(std::make_unique<Item>(std::move(c)));
+          items.back()->asked = asked;
+        }
     return items;
+  }
+
+  // In the middle of the stretch, so that these are not the cases that are put to the ladder.
+  bool asks(const Case& c) const {
+    return options_.properties > 0 && index_of(c) % options_.properties == options_.properties / 2 &&
+           c.inputs.front().second->size() <= kPropertyElements;
+  }
+  std::uint64_t draw(const Case& c, std::string_view purpose) const {
+    return property_draw(options_.seed, c.op, c.dtype(), index_of(c), purpose);
+  }
+  // Depends on the case's place in the campaign alone.
+  const Property* ask(Case& c) const {
+    const Property* p = asks(c) ? draw_kernel_property(c.op, draw(c, "property")) : nullptr;
+    if (!p) return nullptr;
+    if (auto args = p->choose(c, draw(c, p->id))) c.property = PropertyRef{std::string(p->id), std::move(*args)};
+    return p;
+  }
+  // A theorem about the oracle or about indices: no target takes part.
+  void ask_oracle(const Item& item, Tally& tally) {
+    const Property* p = asks(item.c) ? draw_oracle_property(item.c.op, draw(item.c, "oracle")) : nullptr;
+    if (!p) return;
+    PropertyNote note{p->id};
+    if (const auto args = p->choose(item.c, draw(item.c, p->id))) {
+      const PropertyResult r = check_without_kernel(*p, item.c, *args);
+      note.met = r.state != PropertyResult::State::kVoid;
+      note.broken = r.state == PropertyResult::State::kBroken;
+      if (note.broken) contradiction_ = fmt::format("seed {} index {}: {}: {}", options_.seed, index_of(item.c), p->id, r.detail);
+    }
+    tally.note_property("oracle", item.c, note);
   }
 
   static std::uint64_t index_of(const Case& c) { return c.provenance->index; }
@@ -96,7 +134,7 @@ class BlockRunner {
     Batch batch;
     for (const auto& item : items) {
       batch.contracts.push_back(contract_of(target, item->c));
-      batch.plans.push_back(plan_runs(item->c, item->judge.rows(), batch.contracts.back(), examine_options(item->c)));
+      batch.plans.push_back(plan_runs(item->c, item->judge.rows(), batch.contracts.back(), examine_options(item->c), &target));
     }
     for (const RunPlan& p : batch.plans)
       for (const Case* run : p.runs()) batch.runs.push_back(run);
@@ -116,9 +154,16 @@ class BlockRunner {
       if (!e.contradiction.empty()) contradiction_ = fmt::format("seed {} index {}: {}", options_.seed, index_of(item.c), e.contradiction);
       result.tally.add(choice.label(), item.c, batch.contracts[i].name, e.judgement, options.audit);
       if (e.outcome.kind == OutcomeKind::kOk) grade(choice.label(), item, e.outcome, result.tally);
+      note_properties(choice.label(), item, e, result.tally);
       if (is_violation(e.judgement.verdict) || e.judgement.verdict == Verdict::kRangeLimit)
-        keep(choice, item.c, e.judgement, kept, result.candidates);
+        keep(choice, item.c, e, kept, result.candidates);
     }
+  }
+
+  static void note_properties(const std::string& label, const Item& item, const Examination& e, Tally& tally) {
+    if (e.outcome.kind != OutcomeKind::kOk) return;
+    for (const PropertyNote& note : e.properties) tally.note_property(label, item.c, note);
+    if (item.asked && !item.c.property) tally.note_property(label, item.c, {item.asked->id});
   }
 
   void grade(const std::string& label, Item& item, const Outcome& outcome, Tally& tally) {
@@ -132,9 +177,11 @@ class BlockRunner {
     tally.note_ladder(label, item.c, broken);
   }
 
-  static void keep(const TargetChoice& choice, const Case& c, const Judgement& j, std::map<std::string, std::size_t>& kept,
+  static void keep(const TargetChoice& choice, const Case& c, const Examination& e, std::map<std::string, std::size_t>& kept,
                    std::vector<Candidate>& out) {
+    const Judgement& j = e.judgement;
     Candidate candidate{choice.target.name, choice.variant.name, c, j.verdict, j.law, j.failure, 1};
+    if (!e.by_property) candidate.original.property.reset();  // shown by the case alone
     const auto [it, fresh] = kept.try_emplace(candidate.rough_signature(), out.size());
     if (fresh)
       out.push_back(std::move(candidate));
@@ -208,8 +255,9 @@ CampaignSettings settings_of(const CampaignOptions& o) {
   s.ops = sorted_ops(o);
   for (const DType d : sorted_dtypes(o)) s.dtypes.emplace_back(name_of(d));
   for (const TargetChoice& t : o.targets) s.targets.push_back(t.label());
-  s.options = fmt::format("regime={} max_elements={} large_shapes={}", o.generator.regime.empty() ? "all" : o.generator.regime,
-                          o.generator.max_elements, o.generator.large_shapes);
+  s.options =
+      fmt::format("regime={} max_elements={} large_shapes={} properties={}", o.generator.regime.empty() ? "all" : o.generator.regime,
+                  o.generator.max_elements, o.generator.large_shapes, o.properties);
   return s;
 }
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <optional>
 
+#include "harness/examine_property.h"
+
 namespace normfuzz {
 namespace {
 
@@ -70,14 +72,26 @@ void add_law(Judgement& j, Verdict verdict, std::string_view law, FailureClass f
 std::vector<const Case*> RunPlan::runs() const {
   std::vector<const Case*> all = {base};
   if (repeated) all.push_back(base);
+  for (const Case& c : derived) all.push_back(&c);
   for (const Case& c : finite_partner) all.push_back(&c);
   return all;
 }
 
-RunPlan plan_runs(const Case& c, const CaseRows& rows, const Contract& contract, const ExamineOptions& options) {
+RunPlan plan_runs(const Case& c, const CaseRows& rows, const Contract& contract, const ExamineOptions& options, const Target* target) {
   RunPlan plan;
   plan.base = &c;
   plan.repeated = options.repeat && contract.claimed("determinism");
+  if (c.property) {
+    const Property* p = find_property(c.property->id);
+    if (p && p->needs_kernel() && p->applies_to(c.op) && p->meets(c, c.property->args)) {
+      plan.property = p;
+      if (p->derive) plan.derived = p->derive(c, c.property->args);
+      for (const Case& d : plan.derived) {
+        const auto declared = target ? target->contract(d.op, d.dtype()) : Result<Contract>(contract);
+        plan.contracts.push_back(declared ? *declared : contract);
+      }
+    }
+  }
   if (options.containment) plan.finite_partner = with_finite_rows(c, rows);
   return plan;
 }
@@ -96,6 +110,8 @@ Examination judge_runs(CaseJudge& judge, const RunPlan& plan, std::span<Outcome>
     if (const auto at = first_difference_of_rows(outcomes[0], outcomes.back(), judge.rows()))
       add_law(e.judgement, Verdict::kTheorem, "bit.containment", FailureClass::kWrong, *at, outcomes[0], outcomes.back(),
               "{0} is {1:a} beside a non-finite row and {2:a} beside a finite one");
+  if (plan.property) judge_property(plan, outcomes[0], outcomes.subspan(plan.repeated ? 2 : 1, plan.derived.size()), contract, e);
+  note_standing_laws(plan, outcomes[0], e);
   e.outcome = std::move(outcomes[0]);
   return e;
 }
@@ -109,7 +125,7 @@ std::vector<Examination> examine(Worker& worker, const Target& target, std::span
     judges.push_back(std::make_unique<CaseJudge>(c));
     const auto contract = target.contract(c.op, c.dtype());
     contracts.push_back(contract ? *contract : *contract_named("standard", c.dtype()));
-    plans.push_back(plan_runs(c, judges.back()->rows(), contracts.back(), options));
+    plans.push_back(plan_runs(c, judges.back()->rows(), contracts.back(), options, &target));
     for (const Case* run : plans.back().runs()) runs.push_back(run);
   }
   std::vector<Outcome> outcomes = worker.run(runs);

@@ -19,7 +19,13 @@ bool has(const std::vector<std::string>& words, std::string_view word) {
 }
 
 // Where no formula and no contract names the kind of bug, the law and the needs do.
-std::string family_of(const Judgement& j, const std::vector<std::string>& needs) {
+std::string family_of(const Examination& e, const std::vector<std::string>& needs) {
+  const Judgement& j = e.judgement;
+  if (e.by_property && j.law.starts_with("bit.") && j.failure != FailureClass::kMemory) {
+    std::string name = j.law.substr(4);
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name;
+  }
   if (j.failure == FailureClass::kMemory)
     return has(needs, "strides") || has(needs, "offset") || has(needs, "alignment") ? "layout and alignment" : "memory";
   if (j.law == "bit.containment") return "containment";
@@ -50,11 +56,12 @@ std::string number_text(double v, DType d) {
   return fmt::format("{:.{}g}", v + 0.0, digits);                       // a zero's sign decides nothing here
 }
 
-std::string what_happened(const Judgement& j, DType d) {
+std::string what_happened(const Examination& examined, DType d) {
+  const Judgement& j = examined.judgement;
   if (j.verdict == Verdict::kCrashed) return fmt::format("crashes ({})", j.detail);
   if (j.verdict == Verdict::kTimedOut) return "does not return";
   if (j.failure == FailureClass::kMemory) return fmt::format("breaks memory ({})", j.detail);
-  if (j.law == "bit.determinism" || j.law == "bit.containment") return fmt::format("breaks {}: {}", j.law, j.detail);
+  if (examined.by_property || j.law == "bit.determinism" || j.law == "bit.containment") return fmt::format("breaks {}: {}", j.law, j.detail);
   if (j.evidence.empty()) return j.detail.empty() ? "returns a wrong result" : j.detail;
   const ElementEvidence& e = j.evidence[0];
   const std::string got = number_text(e.got, d), exact = number_text(e.exact, d);
@@ -69,8 +76,9 @@ std::string what_happened(const Judgement& j, DType d) {
 }
 
 // A formula or contract is sought only where numbers are at fault.
-bool about_numbers(const Judgement& j) {
-  return j.verdict == Verdict::kContract || (j.verdict == Verdict::kTheorem && j.law.substr(0, 4) != "bit.");
+bool about_numbers(const Examination& e) {
+  const Judgement& j = e.judgement;
+  return !e.by_property && (j.verdict == Verdict::kContract || (j.verdict == Verdict::kTheorem && j.law.substr(0, 4) != "bit."));
 }
 
 // Cases beside the shrunk one: simple numbers match many wrong formulas by luck.
@@ -132,14 +140,14 @@ Explanation explain(const ShrinkResult& shrunk, const Contract& contract, const 
   std::optional<Suspect> formula, weaker;
   // A NaN at large magnitudes only is no formula's: any that divides by zero would match it.
   const bool range = has(e.needs, "scale") && (j.failure == FailureClass::kNan || j.failure == FailureClass::kInf);
-  if (about_numbers(j)) {
+  if (about_numbers(shrunk.examination)) {
     if (!range) formula = matching_formula(shrunk, contract, probe);
     weaker = admitting_contract(shrunk.shrunk, shrunk.examination.outcome, contract);
   }
   if (weaker) e.admitted_by = weaker->text;
-  e.bug_family = formula ? formula->family : range ? "range" : weaker ? weaker->family : family_of(j, e.needs);
+  e.bug_family = formula ? formula->family : range ? "range" : weaker ? weaker->family : family_of(shrunk.examination, e.needs);
   e.sentence = fmt::format("{} of {} in {} {}", shrunk.shrunk.op, shape_text(shrunk.shrunk), name_of(shrunk.shrunk.dtype()),
-                           what_happened(j, shrunk.shrunk.dtype()));
+                           what_happened(shrunk.examination, shrunk.shrunk.dtype()));
   if (!e.needs.empty()) e.sentence += fmt::format("; needs {}", fmt::join(e.needs, ", "));
   if (formula)
     e.sentence += "; " + formula->text;

@@ -204,9 +204,24 @@ void Tally::note_laws(const std::string& label, const Case& c, const GradeNotes&
   }
 }
 
+void PropertyTally::merge(const PropertyTally& other) {
+  tried += other.tried;
+  met += other.met;
+  violations += other.violations;
+  unclaimed += other.unclaimed;
+  first.merge(other.first);
+}
+
+void Tally::note_property(const std::string& label, const Case& c, const PropertyNote& note) {
+  PropertyTally t{1, note.met, note.broken && note.judged, note.broken && !note.judged, {}};
+  if (note.broken) t.first = {1, ref_of(c)};
+  properties[{std::string(note.id), label}].merge(t);
+}
+
 void Tally::merge(const Tally& other) {
   for (const auto& [key, entry] : other.entries) entries[key].merge(entry);
   for (const auto& [key, share] : other.bounds) bounds[key].merge(share);
+  for (const auto& [key, property] : other.properties) properties[key].merge(property);
 }
 
 std::int64_t Tally::cases() const {

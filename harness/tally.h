@@ -13,7 +13,7 @@
 
 #include "core/case.h"
 #include "core/result.h"
-#include "harness/judge.h"
+#include "harness/examine.h"
 
 namespace normfuzz {
 
@@ -119,6 +119,22 @@ struct BoundKey {
   auto operator<=>(const BoundKey&) const = default;
 };
 
+// How often a property (oracles/theorems/property.h) was asked of a target; label "oracle": of our own oracle or index maps.
+struct PropertyTally {
+  std::int64_t tried = 0, met = 0;  // cases that it was drawn for and that ran; of these, with its premises met
+  std::int64_t violations = 0;      // broken
+  std::int64_t unclaimed = 0;       // broken, by a target that does not claim it: no finding
+  Seen first;                       // violation or unclaimed
+
+  void merge(const PropertyTally& other);
+  bool operator==(const PropertyTally&) const = default;
+};
+
+struct PropertyKey {
+  std::string id, target;
+  auto operator<=>(const PropertyKey&) const = default;
+};
+
 class Tally {
  public:
   // One outcome of one target. `audited`: judged with audit = true.
@@ -129,6 +145,7 @@ class Tally {
   void note_ladder(const std::string& label, const Case& c, std::span<const std::string_view> broken);
   // Pass the notes of this case only, not a running sum.
   void note_laws(const std::string& label, const Case& c, const GradeNotes& notes);
+  void note_property(const std::string& label, const Case& c, const PropertyNote& note);
   // A target, op and dtype shall have a line even where nothing ran.
   void mention(const std::string& label, std::string_view op, DType dtype) { entries[{label, std::string(op), dtype}]; }
 
@@ -140,6 +157,7 @@ class Tally {
 
   std::map<TallyKey, OpTally> entries;
   std::map<BoundKey, BoundShare> bounds;
+  std::map<PropertyKey, PropertyTally> properties;
 };
 
 // Exact round trip; doubles as hexadecimal strings.

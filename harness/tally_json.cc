@@ -58,6 +58,14 @@ std::string write(const BoundKey& key, const BoundShare& share) {
   return out.raw_unless_empty("histogram", histogram.finish()).finish();
 }
 
+std::string write(const PropertyKey& key, const PropertyTally& t) {
+  RecordWriter out;
+  out.text("id", key.id).text("target", key.target).integer("tried", t.tried).integer("met", t.met);
+  out.integer_unless_zero("violations", t.violations).integer_unless_zero("unclaimed", t.unclaimed);
+  if (t.first.count > 0) out.integer("broken", t.first.count).raw("first", write(t.first.first));
+  return out.finish();
+}
+
 CaseRef read_ref(RecordReader& in, const JsonValue& object, std::string_view field) {
   std::uint64_t parts[2] = {};
   std::size_t n = 0;
@@ -150,13 +158,23 @@ void read_share(RecordReader& in, const JsonValue& v, Tally& tally) {
   });
 }
 
+void read_property(RecordReader& in, const JsonValue& v, Tally& tally) {
+  PropertyTally& t = tally.properties[{in.text(v, "id"), in.text(v, "target")}];
+  t.tried = in.integer(v, "tried");
+  t.met = in.integer(v, "met");
+  t.violations = in.integer(v, "violations");
+  t.unclaimed = in.integer(v, "unclaimed");
+  if (v.find("first")) t.first = {in.integer(v, "broken"), read_ref(in, v, "first")};
+}
+
 }  // namespace
 
 std::string write_tally(const Tally& tally) {
-  RecordWriter entries('['), bounds('[');
+  RecordWriter entries('['), bounds('['), properties('[');
   for (const auto& [key, entry] : tally.entries) entries.raw("", write(key, entry));
   for (const auto& [key, share] : tally.bounds) bounds.raw("", write(key, share));
-  return RecordWriter().raw("entries", entries.finish()).raw("bounds", bounds.finish()).finish();
+  for (const auto& [key, property] : tally.properties) properties.raw("", write(key, property));
+  return RecordWriter().raw("entries", entries.finish()).raw("bounds", bounds.finish()).raw("properties", properties.finish()).finish();
 }
 
 Result<Tally> parse_tally(std::string_view json, std::string_view name) {
@@ -166,6 +184,7 @@ Result<Tally> parse_tally(std::string_view json, std::string_view name) {
   RecordReader in{std::string(name)};
   in.each(document->root(), "entries", JsonKind::kArray, [&](const JsonValue& v) { read_entry(in, v, tally); });
   in.each(document->root(), "bounds", JsonKind::kArray, [&](const JsonValue& v) { read_share(in, v, tally); });
+  in.each(document->root(), "properties", JsonKind::kArray, [&](const JsonValue& v) { read_property(in, v, tally); });
   if (!in.ok()) return Error{in.error()};
   return tally;
 }

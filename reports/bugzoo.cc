@@ -46,7 +46,8 @@ Entry entry_of(const Finding& f, const std::vector<Target>& targets, const std::
         e.requires_cpu = v.requires_cpu;
       }
   e.elements = f.judgement.evidence;
-  if (f.outcome.kind == OutcomeKind::kOk && CaseRows(f.shrunk).elements() <= kListed) {
+  // A property's evidence compares runs: the bounds of the first one say nothing about it.
+  if (f.outcome.kind == OutcomeKind::kOk && !f.shrunk.property && CaseRows(f.shrunk).elements() <= kListed) {
     e.elements = CaseJudge(f.shrunk).all_elements(f.outcome, e.contract);
     e.all_elements = !e.elements.empty();
     for (const ElementEvidence& worse : f.judgement.evidence)  // judged by a law or by `robust`: sharper than the contract's bound

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "core/hex_float.h"
 #include "harness/shrink/edit.h"
 #include "oracles/ops/op.h"
 #include "reports/bugzoo_entry.h"
@@ -174,7 +175,57 @@ Statement statement_of(const Case& c, const std::string& output, const std::vect
                                  rational(c.number("learning_rate", 0)), gradient)};
 }
 
+// What the exact result of one of a property's calls is called in its relation: of layer_norm and rms_norm "run0 i" with the row "xs0" and
+// its parameters; of norms "run0", the number of the row.
+std::string run_definitions(const Case& c, std::size_t k, const std::vector<Row>& rows, const Place& place) {
+  if (!find_op(c.op)->affine()) return fmt::format("noncomputable def run{} : ℝ := {}\n", k, statement_of(c, "y", rows, place.col).value);
+  const std::string weight = list(parameter(c, "weight", 1, c.number("weight_offset", 0))), bias = list(parameter(c, "bias", 0, 0));
+  return fmt::format(
+      "noncomputable def xs{0} : List ℝ := {1}\nnoncomputable def epsilon{0} : ℝ := {2}\nnoncomputable def weight{0} (i : ℕ) : ℝ := "
+      "{3}.getD i 0\nnoncomputable def bias{0} (i : ℕ) : ℝ := {4}.getD i 0\nnoncomputable def run{0} (i : ℕ) : ℝ := {5} xs{0} epsilon{0} "
+      "{3} {4} i\n",
+      k, list(rows[0].x), rational(c.epsilon()), weight, bias, find_op(c.op)->centred() ? "layerNorm" : "rmsNorm");
+}
+
+// A relation of property.h with N replaced by the number of the last call.
+std::string relation_text(const Property& p, std::size_t last) {
+  std::string relation(p.relation);
+  for (const std::string_view name : {"runN", "xsN", "epsilonN", "biasN"})
+    for (std::size_t at = relation.find(name); at != std::string::npos; at = relation.find(name))
+      relation.replace(at + name.size() - 1, 1, std::to_string(last));
+  return relation;
+}
+
+std::string property_statement(const Entry& e, const ElementEvidence& at) {
+  const Case& base = e.finding.shrunk;
+  const Property* p = find_property(base.property->id);
+  if (!p || p->relation.empty() || !p->meets(base, base.property->args))
+    return "-- The theorem compares calls of different layout or op: it is stated in README.md, not over the reals here.\n";
+  std::vector<Case> runs = {base};
+  if (p->derive)
+    for (Case& c : p->derive(base, base.property->args)) runs.push_back(std::move(c));
+  std::string out = std::string(find_op(base.op)->affine() ? kAffine : kNorms) + "\n";
+  for (const auto& [name, value] : base.property->args)
+    if (const auto number = value_from_hex(value); number && std::isfinite(*number) && value.starts_with("0x"))
+      out += fmt::format("noncomputable def {} : ℝ := {}\n", name, rational(*number));
+  const Place place = place_of(base, at.output, at.index);
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    const std::vector<Row> rows = rows_of(runs[k], "y", place.row);
+    if (!all_finite(rows[0].x) || !all_finite(rows[0].other)) return "-- A row holds a NaN or an infinity: no statement over the reals.\n";
+    out += run_definitions(runs[k], k, rows, place);
+  }
+  out += fmt::format("def n : ℕ := {}\ndef i : ℕ := {}\n", shape_of(base).cols, place.col);
+  out += fmt::format("\n/-- {}, for this case. -/\ndef contract : Prop :=\n  {}\n", p->id, relation_text(*p, runs.size() - 1));
+  if (!std::isfinite(at.got)) return out + "\n-- The kernel returned a NaN or an infinity, which is no real number.\n";
+  if (!std::isfinite(at.exact) || !std::isfinite(at.allowed)) return out;
+  return out + fmt::format(
+                   "\n/-- What the kernel returned is farther from what the statement and its other results give than its bounds "
+                   "allow. -/\ndef divergence : Prop :=\n  {} < |{} - {}|\n",
+                   rational(at.allowed), rational(at.got), rational(at.exact));
+}
+
 std::string statement(const Entry& e, const ElementEvidence& at) {
+  if (e.finding.shrunk.property) return property_statement(e, at);
   const Finding& f = e.finding;
   const Place place = place_of(f.shrunk, at.output, at.index);
   const std::vector<Row> rows = rows_of(f.shrunk, at.output, place.row);
@@ -221,8 +272,8 @@ std::string lean_text(const Entry& e) {
   const Finding& f = e.finding;
   const Law law = law_of(f);
   std::string out = fmt::format(
-      "-- {}\n-- {}\n-- A statement, not a checked proof: no Lean tool has read this file. All numbers are exact.\nimport "
-      "Mathlib\n\nnamespace NormFuzz\n\n",
+      "-- {}\n-- {}\n-- A statement, not a checked proof: no Lean tool has read this file; Lean checks it only where a toolchain is at "
+      "hand. All numbers are exact.\nimport Mathlib\n\nnamespace NormFuzz\n\n",
       f.slug.empty() ? slug_of(f) : f.slug, law.theorem);
   const ElementEvidence* at = offender(f);
   if (numeric(f, at))

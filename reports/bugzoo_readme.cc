@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -14,6 +15,7 @@ namespace normfuzz {
 namespace {
 
 constexpr std::size_t kRows = 64;
+constexpr std::int64_t kListedNumbers = 16;
 
 std::string element_table(const Entry& e) {
   if (e.elements.empty())
@@ -26,6 +28,30 @@ std::string element_table(const Entry& e) {
   }
   if (!e.all_elements) out += "\nOnly offending elements are listed; `normfuzz repro` prints all.\n";
   return out;
+}
+
+// The calls that the theorem compares; the first is case.json itself.
+std::string runs_text(const Case& c) {
+  const Property* p = find_property(c.property->id);
+  std::string out = fmt::format("## Runs\n\nProperty {}", c.property->id);
+  for (const auto& [name, value] : c.property->args) out += fmt::format(", {} = {}", name, value);
+  out += ". Run 1 is case.json; the others are derived from it:\n\n";
+  if (!p || !p->derive || !p->meets(c, c.property->args)) return out + "- none: the theorem is about this call alone\n\n";
+  std::size_t number = 2;
+  for (const Case& run : p->derive(c, c.property->args)) {
+    out += fmt::format("- run {}: epsilon {}", number++, number_text(run.epsilon()));
+    for (const auto& [name, t] : run.inputs) {
+      out += fmt::format("; {} ", name);
+      if (!t)
+        out += "absent";
+      else if (t->size() > kListedNumbers)
+        out += fmt::format("[{}]", fmt::join(t->shape, ", "));
+      else
+        out += fmt::format("[{}] = {}", fmt::join(t->shape, ", "), fmt::join(t->values(), ", "));
+    }
+    out += "\n";
+  }
+  return out + "\n";
 }
 
 std::string versions_text(const Entry& e) {
@@ -138,6 +164,11 @@ std::string number_text(double v) {
 }
 
 Law law_of(const Finding& f) {
+  if (const Property* p = f.shrunk.property && f.law == f.shrunk.property->id ? find_property(f.law) : nullptr)
+    return {fmt::format("{}. Premises: {}.", p->statement, p->premises), p->lean == "own" ? "" : std::string(p->lean),
+            p->claim.empty() ? "that the kernel breaks the statement, whatever its rounding; what is allowed is derived from its contract."
+                             : fmt::format("that the kernel breaks a law that its manifest claims ({}).", p->claim),
+            std::string(p->does_not_prove) + "."};
   if (f.law == "ln.one_feature_forward")
     return {
         "For one feature the mean is the feature and the variance is zero: layer_norm returns the bias, for every x, weight, bias and "
@@ -199,7 +230,9 @@ std::string readme_text(const Entry& e) {
   out += fmt::format("## Theorem\n\n{}\n\nLean name: {}. The statement with this case's numbers is in contract.lean.\n\n", law.theorem,
                      law.lean.empty() ? "none, a law of this project" : law.lean);
   out += fmt::format("What it proves: {}\n\nWhat it does not prove: {}\n\n", law.proves, law.does_not_prove);
-  out += "## Got, exact, allowed\n\n" + element_table(e);
+  if (f.shrunk.property) out += runs_text(f.shrunk);
+  out += f.shrunk.property ? "## Got, expected by the theorem, allowed\n\n" : "## Got, exact, allowed\n\n";
+  out += element_table(e);
   out += "\n## Versions\n\n" + versions_text(e);
   out += "\n## First seen\n\n" + origin_text(e);
   return out + "\n## Reproduce\n\n" + reproduction_text(e);

@@ -214,6 +214,7 @@ Words words_of(const Entry& e, bool cpp) {
 // A program can show what it can compare: every element of y, or memory, or that it ends at all.
 bool stands_alone(const Entry& e) {
   const Finding& f = e.finding;
+  if (f.shrunk.property) return false;  // several calls: normfuzz derives them
   if (!template_covers(f.shrunk) || main_input(f.shrunk).size() > kMaxTextElements) return false;
   return e.all_elements || f.failure == FailureClass::kMemory || f.verdict == Verdict::kCrashed || f.verdict == Verdict::kTimedOut;
 }

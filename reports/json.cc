@@ -151,9 +151,18 @@ void add_check(Json& out, const CheckAnswer& answer) {
   out["elements"] = elements_of(answer.elements);
 }
 
+Json property_of(const PropertyKey& key, const PropertyTally& t) {
+  Json out = {{"id", key.id}, {"target", key.target},       {"tried", t.tried},
+              {"met", t.met}, {"violations", t.violations}, {"unclaimed", t.unclaimed}};
+  if (t.first.count > 0) out["first"] = place(t.first.first);
+  return out;
+}
+
 }  // namespace
 
 std::string run_json(const CampaignReport& r) {
+  Json properties = Json::array();
+  for (const auto& [key, t] : r.tally.properties) properties.push_back(property_of(key, t));
   Json targets = Json::array(), findings = Json::array(), bounds = Json::array(), described = Json::array();
   for (const auto& [key, entry] : r.tally.entries) targets.push_back(entry_of(key, entry));
   for (const Finding& f : r.findings) findings.push_back(finding_of(f));
@@ -167,6 +176,7 @@ std::string run_json(const CampaignReport& r) {
   out["shard"] = shard_text(r);
   out["interrupted"] = r.interrupted;
   out["bounds"] = std::move(bounds);
+  out["properties"] = std::move(properties);
   out["targets"] = std::move(described);
   return text_of(out);
 }
@@ -200,11 +210,40 @@ std::string check_json(const CheckAnswer& answer) {
   return text_of(out);
 }
 
+std::string theorems_json(std::span<const TheoremListing> theorems) {
+  Json list = Json::array();
+  for (const TheoremListing& t : theorems) {
+    Json targets = Json::array();
+    for (const auto& [key, tally] : t.by_target) targets.push_back(property_of(key, tally));
+    list.push_back({{"id", t.id},
+                    {"lean", t.lean},
+                    {"kind", t.kind},
+                    {"tried", t.sum.tried},
+                    {"met", t.sum.met},
+                    {"violations", t.sum.violations},
+                    {"unclaimed", t.sum.unclaimed},
+                    {"vacuous", t.vacuous()},
+                    {"claim", t.claim},
+                    {"premises", t.premises},
+                    {"statement", t.statement},
+                    {"does_not_prove", t.does_not_prove},
+                    {"elsewhere", t.elsewhere},
+                    {"by_target", std::move(targets)}});
+  }
+  return text_of({{"theorems", std::move(list)}});
+}
+
 std::string repro_json(std::span<const ReproAnswer> targets) {
   Json list = Json::array();
   for (const ReproAnswer& t : targets) {
     Json entry = {{"target", t.target}, {"outcome", std::string(name_of(t.outcome))}, {"message", t.message}};
     add_check(entry, t.check);
+    if (t.property)
+      entry["property"] = {{"id", t.property->id},
+                           {"met", t.property->met},
+                           {"broken", t.property->broken},
+                           {"judged", t.property->judged},
+                           {"detail", t.property->detail}};
     list.push_back(std::move(entry));
   }
   return text_of({{"targets", std::move(list)}});

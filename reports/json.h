@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,11 +42,28 @@ struct CheckAnswer {
 };
 std::string check_json(const CheckAnswer& answer);  // {"verdict","elements":[{"index","got","exact","allowed","ulps"}],..}
 
+// A theorem of the list, with what a campaign or a check counted.
+struct TheoremListing {
+  std::string id, lean, kind, claim, premises, statement, does_not_prove, elsewhere;
+  std::vector<std::pair<PropertyKey, PropertyTally>> by_target;
+  PropertyTally sum;
+  // Premises that are met in fewer than 1 of 100 tries make a theorem that says nothing; fewer than 1000 tries cannot tell.
+  bool vacuous() const { return sum.tried >= 1000 && 100 * sum.met < sum.tried; }
+};
+std::string theorems_json(std::span<const TheoremListing> theorems);  // {"theorems":[{"id","lean","kind","tried","met","violations",..}]}
+
+struct PropertyAnswer {
+  std::string id;
+  bool met = false, broken = false, judged = true;
+  std::string detail;
+};
+
 struct ReproAnswer {
   std::string target;  // label
   OutcomeKind outcome = OutcomeKind::kOk;
   std::string message;
   CheckAnswer check;
+  std::optional<PropertyAnswer> property = {};  // of the case, if it has one
 };
 std::string repro_json(std::span<const ReproAnswer> targets);  // {"targets":[{"target","outcome","verdict","elements"}]}
 

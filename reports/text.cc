@@ -203,6 +203,25 @@ std::string laws_text(const Tally& tally) {
   return out;
 }
 
+std::string properties_text(const Tally& tally) {
+  std::string out;
+  for (const Property* p : all_properties()) {
+    PropertyTally sum;
+    std::string broken;
+    for (const auto& [key, t] : tally.properties) {
+      if (key.id != p->id) continue;
+      sum.merge(t);
+      if (t.violations > 0) broken += fmt::format("{}{} {}", broken.empty() ? "" : ", ", key.target, t.violations);
+      if (t.unclaimed > 0) broken += fmt::format("{}{} {} (not claimed)", broken.empty() ? "" : ", ", key.target, t.unclaimed);
+    }
+    if (sum.tried == 0) continue;
+    const double met = 100 * static_cast<double>(sum.met) / static_cast<double>(sum.tried);
+    out += wrapped(fmt::format(" {:<26}{:>8}{:>8.1f}  {}", p->id, count_text(sum.tried, 7), met, broken.empty() ? "-" : broken), 46);
+  }
+  if (out.empty()) return out;
+  return fmt::format(" {:<26}{:>8}{:>8}  violations by target\n{}", "property", "tried", "met %", out);
+}
+
 // Of the contracts that outcomes were judged by; the other rungs of the ladder are in the JSON report.
 std::string bounds_text(const Tally& tally) {
   std::map<std::string, std::string> lines;  // op, contract and regimes -> dtypes
@@ -239,7 +258,8 @@ std::string campaign_text(const CampaignReport& report, bool colour) {
   if (!report.findings.empty()) out += fmt::format("\n{}\n", paint.bold("findings"));
   for (const Finding& f : report.findings) out += finding_text(f, report.out_directory, paint);
   const std::string laws = laws_text(report.tally), bounds = bounds_text(report.tally), filter = filter_text(report.tally);
-  for (const std::string& part : {laws, bounds, filter})
+  const std::string properties = properties_text(report.tally);
+  for (const std::string& part : {properties, laws, bounds, filter})
     if (!part.empty()) out += fmt::format("\n{}", part);
   return out + closing_text(report, paint);
 }

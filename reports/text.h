@@ -16,6 +16,8 @@ std::string campaign_text(const CampaignReport& report, bool colour);
 
 // The parts, for commands that print one of them (`grade`, `repro`, `check`).
 std::string table_text(const Tally& tally, std::span<const ReportedTarget> targets, bool colour);
+// Per property: tries, premises met, violations by target; see Tally::properties.
+std::string properties_text(const Tally& tally);
 std::string laws_text(const Tally& tally);
 std::string bounds_text(const Tally& tally);
 // index / got / exact / allowed / ulps, hexadecimal and decimal, one line an element; `limit`: the rest is counted.
