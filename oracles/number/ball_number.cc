@@ -99,9 +99,13 @@ BallNumber pow(const BallNumber& base, const Interval& exponent, Up exponent_err
   const double low = std::max(0.0, (base.centre.lower_double() - base.radius.value()) * (1 - 0x1p-51));
   if (!(high < Up(kInfinity))) return unbounded(r, Limit::kPrecision);
   if (high.value() == 0) return r;  // 0^q = 0 exactly
-  // The ends of the monotone function.
-  const Interval above = pow(Interval(high.value()), exponent), below = pow(Interval(low), exponent);
-  r.radius = base.radius.value() == 0 ? Up(0) : Up(std::max((above - r.centre).upper_double(), (r.centre - below).upper_double()));
+  // The ends of the monotone function; of an exact base they are the enclosure itself.
+  Interval above = r.centre;
+  if (base.radius.value() > 0) {
+    above = pow(Interval(high.value()), exponent);
+    const Interval below = pow(Interval(low), exponent);
+    r.radius = Up(std::max((above - r.centre).upper_double(), (r.centre - below).upper_double()));
+  }
   // x^(q(1+d)) = x^q e^(q d ln x), and |e^t - 1| <= |t|(1 + |t|) for |t| <= 1. Toward zero x^q |ln x| stays below 1/(e q) < 0.37/q, which
   // with q(1 - d) for q gives at most 1/q for |d| <= 1/2.
   if (exponent_error.value() > 0) {
