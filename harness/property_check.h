@@ -18,7 +18,7 @@ struct PropertyCheckOptions {
   std::vector<TargetChoice> targets;
   std::int64_t checks = 1000;  // per property and target: cases with the premises met
   std::uint64_t seed = 1;
-  std::int64_t max_elements = 64;  // of the first input
+  std::int64_t max_elements = 32;  // of the first input
   int jobs = 1;
   std::string log_path;
   std::function<void(const std::string& id)> progress;  // one thread at a time
