@@ -80,7 +80,7 @@ void print_text(const std::vector<TheoremListing>& theorems, bool verbose) {
       fmt::print("{}{}: {}\n", &t == &theorems.front() ? "\n" : "", t.id, wrapped(t.lean, t.id.size() + 2));
       continue;
     }
-    fmt::print("\n{} ({})\n", t.id, t.lean);
+    fmt::print("\n{} ({})\n", t.id, wrapped(t.lean, t.id.size() + 2));
     const auto line = [](std::string_view name, const std::string& text) {
       if (!text.empty()) fmt::print("  {}: {}\n", name, wrapped(text, name.size() + 4));
     };

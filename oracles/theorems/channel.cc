@@ -355,7 +355,7 @@ extern const Property kChannelEqualsRows = {
         "channel LayerNorm on NCHW or NHWC is row LayerNorm on the transposed view, read back: within both bounds; bit for bit "
         "where channel_equals_rows is claimed",
     .does_not_prove = "that row LayerNorm is right",
-    .caught = "mutant of channel LayerNorm over the whole map",
+    .caught = "kernel whose rows of an activation round otherwise",
     .kind = PropertyKind::kBound,
     .claim = "channel_equals_rows",
     .ops = {"channel_layer_norm"},
@@ -389,7 +389,7 @@ extern const Property kNotWholeMap = {
     .premises = "c > 1, h w > 1; the two exact values differ by more than both bounds somewhere; all inputs finite",
     .statement = "channel LayerNorm is not whole-map LayerNorm: a target that matches the latter everywhere they differ has this bug",
     .does_not_prove = "that channel LayerNorm is right: its own bound says that",
-    .caught = "mutant of channel LayerNorm over the whole map",
+    .caught = "mutant whole_map",
     .kind = PropertyKind::kBound,
     .ops = {"channel_layer_norm"},
     .choose = choose_whole_map,
