@@ -6,8 +6,8 @@ namespace normfuzz {
 extern const Command kRun, kRepro, kCheck, kOracle, kGrade, kSelfcheck, kTargets, kOps, kRegimes, kTheorems, kCases;
 
 const std::vector<const Command*>& all_commands() {
-  static const std::vector<const Command*> kCommands = {&kRun,       &kRepro,   &kCheck, &kOracle,  &kGrade,
-                                                        &kSelfcheck, &kTargets, &kOps,   &kRegimes, &kTheorems, &kCases};
+  static const std::vector<const Command*> kCommands = {&kRun,     &kRepro, &kCheck,   &kOracle,   &kGrade, &kSelfcheck,
+                                                        &kTargets, &kOps,   &kRegimes, &kTheorems, &kCases};
   return kCommands;
 }
 

@@ -37,7 +37,7 @@ struct CampaignOptions {
   int shard = 0, shards = 1;
   std::string out = "out";
   double case_seconds = 10;
-  std::uint64_t properties = 4;  // every so many-th index is put to a property; 0: none
+  std::uint64_t properties = 4;                   // every so many-th index is put to a property; 0: none
   std::function<void(const Progress&)> progress;  // called from one thread at a time
   const std::atomic<bool>* stop = nullptr;        // set: finish the blocks in flight, save, return
 };

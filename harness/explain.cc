@@ -61,7 +61,8 @@ std::string what_happened(const Examination& examined, DType d) {
   if (j.verdict == Verdict::kCrashed) return fmt::format("crashes ({})", j.detail);
   if (j.verdict == Verdict::kTimedOut) return "does not return";
   if (j.failure == FailureClass::kMemory) return fmt::format("breaks memory ({})", j.detail);
-  if (examined.by_property || j.law == "bit.determinism" || j.law == "bit.containment") return fmt::format("breaks {}: {}", j.law, j.detail);
+  if (examined.by_property || j.law == "bit.determinism" || j.law == "bit.containment")
+    return fmt::format("breaks {}: {}", j.law, j.detail);
   if (j.evidence.empty()) return j.detail.empty() ? "returns a wrong result" : j.detail;
   const ElementEvidence& e = j.evidence[0];
   const std::string got = number_text(e.got, d), exact = number_text(e.exact, d);

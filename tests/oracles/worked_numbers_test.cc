@@ -89,8 +89,8 @@ TEST(WorkedNumbers, LengthsOfLayerNorm) {
   for (std::size_t row = 0; row < 10; ++row) EXPECT_EQ(decimal(lengths, 3, row), "2.77e+1");
 }
 
-// Stage 1 of ConvNeXt has 56 x 56 = 3,136 statistics per example and site; of its 22 sites (18 blocks, 3 between the stages, the head behind
-// the pooling) 21 are channel-wise.
+// Stage 1 of ConvNeXt has 56 x 56 = 3,136 statistics per example and site; of its 22 sites (18 blocks, 3 between the stages, the head
+// behind the pooling) 21 are channel-wise.
 TEST(WorkedNumbers, SitesOfConvNext) {
   const auto statistics = [](std::int64_t side) {
     Case c;
