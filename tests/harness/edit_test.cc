@@ -50,8 +50,9 @@ TEST(Edit, SelectKeepsACaseAndTheRowsThatStay) {
       ASSERT_TRUE(validate(one)) << name(c) << " axis " << axis << ": " << validate(one).error();
       // The last element of the last row stays what it was, in every row input.
       for (const auto& [input, t] : c.inputs)
-        if (t && is_row_input(input))
+        if (t && is_row_input(input)) {
           EXPECT_EQ(values_by_row(one, input).back(), values_by_row(c, input).back()) << name(c) << " " << input;
+        }
     }
 }
 
