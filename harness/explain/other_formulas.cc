@@ -89,8 +89,8 @@ AlternativeBounds by_rows(const Case& c, const Contract& contract, std::function
 }
 
 // Bounds of a sum over all rows: of dweight or dbias by column, or of the update by it.
-AlternativeBounds by_columns(const Case& c, const Contract& contract, std::string which,
-                             std::function<Numbers(const Arithmetic&, const RowInputs&)> of_row) {
+AlternativeBounds by_columns(const Case& c, const Contract& contract, const std::string& which,
+                             const std::function<Numbers(const Arithmetic&, const RowInputs&)>& of_row) {
   struct State {
     explicit State(const Case& c) : rows(CaseRows::borrowing(c)) {}
     CaseRows rows;
