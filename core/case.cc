@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "core/mix_bits.h"
+
 namespace normfuzz {
 namespace {
 
@@ -38,8 +40,8 @@ const std::array kParamTable = {
 class Digest {
  public:
   void add(std::uint64_t v) {
-    a_ = mix(a_ ^ v) + 0x9e3779b97f4a7c15u;
-    b_ = mix(b_ + v * 0xff51afd7ed558ccdu) ^ std::rotl(a_, 23);
+    a_ = mix_bits(a_ ^ v) + 0x9e3779b97f4a7c15u;
+    b_ = mix_bits(b_ + v * 0xff51afd7ed558ccdu) ^ std::rotl(a_, 23);
   }
   void add(std::string_view s) {
     add(s.size());
@@ -54,11 +56,6 @@ class Digest {
   }
 
  private:
-  static std::uint64_t mix(std::uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
   std::uint64_t a_ = 0x243f6a8885a308d3u, b_ = 0x13198a2e03707344u;  // first digits of pi: arbitrary, fixed
 };
 

@@ -18,6 +18,13 @@ std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape) 
   return strides;
 }
 
+Tensor dense(Tensor t) {
+  t.strides = dense_strides(t.shape);
+  t.offset = 0;
+  t.misalign = 0;
+  return t;
+}
+
 Tensor Tensor::zeros(DType dtype, std::vector<std::int64_t> shape) {
   Tensor t;
   t.dtype = dtype;

@@ -48,6 +48,9 @@ struct Tensor {
 // Row-major strides of a dense tensor.
 std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape);
 
+// The same elements, dense, at offset 0, aligned.
+Tensor dense(Tensor t);
+
 // Product of the extents, or -1 if an extent is negative or the product leaves 63 bits.
 std::int64_t checked_size(const std::vector<std::int64_t>& shape);
 

@@ -124,9 +124,9 @@ const std::vector<ElementBound>& CaseJudge::bounds(std::int64_t slice, const Con
 // Every output of the op is there, with its number of elements.
 bool CaseJudge::complete(const Outcome& outcome) const {
   if (outcome.kind != OutcomeKind::kOk || outcome.outputs.size() < rows_.outputs().size()) return false;
-  const auto layouts = rows_.info().output_layouts(case_);
-  for (std::size_t k = 0; k < layouts.size(); ++k)
-    if (outcome.outputs[k].first != layouts[k].first || outcome.outputs[k].second.size() != layouts[k].second.size()) return false;
+  for (std::size_t k = 0; k < rows_.outputs().size(); ++k)
+    if (outcome.outputs[k].first != rows_.outputs()[k] || outcome.outputs[k].second.size() != rows_.output_size(static_cast<int>(k)))
+      return false;
   return true;
 }
 

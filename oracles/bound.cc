@@ -8,11 +8,15 @@
 
 #include "oracles/formula_bounds.h"
 #include "oracles/number/ball_arithmetic.h"
+#include "oracles/ops/geometry.h"
+#include "oracles/row_facts.h"
 
 namespace normfuzz {
 namespace {
 
 #include "oracles/ops/all-inl.h"
+// after the formulas
+#include "oracles/sums-inl.h"
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr mpfr_prec_t kFirstBits = 192;  // as slice_bounds() has by default
@@ -88,14 +92,7 @@ ElementBound zero_denominator(double bias, const Contract& contract, DType stora
   return b;
 }
 
-bool constant(const double* v, std::int64_t n, double value) {
-  return std::all_of(v, v + n, [&](double e) { return e == value; });
-}
-
 Expectation not_finite(bool nan) { return nan ? Expectation::kNan : Expectation::kNotFinite; }
-bool has_nan(const double* v, std::int64_t n) {
-  return v && std::any_of(v, v + n, [](double e) { return std::isnan(e); });
-}
 
 // A row with NaN or infinite inputs, element by element of its slice.
 std::vector<ElementBound> special_row(const CaseRows& rows, const RowInputs& row) {
@@ -130,14 +127,7 @@ std::vector<ElementBound> special_row(const CaseRows& rows, const RowInputs& row
   return out;
 }
 
-// The row divides by an exact zero: no spread or no length, and no epsilon that would matter.
-bool zero_divisor(const OpInfo& op, const RowInputs& row) {
-  if (op.shape == OutputShape::kRows && op.formula != Formula::kCosine) return false;
-  if (row.epsilon != 0) return false;
-  if (op.formula == Formula::kCosine) return constant(row.x, row.n, 0) || constant(row.other, row.n, 0);
-  return constant(row.x, row.n, op.centred() ? row.x[0] : 0.0);
-}
-
+// A row that divides by an exact zero.
 std::vector<ElementBound> zero_divisor_row(const CaseRows& rows, const RowInputs& row, const Contract& contract) {
   const OpInfo& op = rows.info();
   std::vector<ElementBound> out;
@@ -195,20 +185,31 @@ bool set_bounds(const std::vector<Ball>& balls, const Contract& contract, DType 
   return true;
 }
 
+// Bounds of what `results` computes on the contract's balls; with more bits while an enclosure is not finite.
+template <class Results>
+std::vector<ElementBound> enclosed_bounds(const Contract& contract, DType storage, std::int64_t n, mpfr_prec_t bits, Results results) {
+  std::vector<ElementBound> out;
+  for (;; bits *= 2) {
+    const PrecisionScope precision(bits);
+    const BallArithmetic arithmetic(contract, storage, n);
+    if (set_bounds(results(arithmetic), contract, storage, out)) return out;
+    if (bits >= kMostBits) return std::vector<ElementBound>(out.size(), unbounded(Expectation::kAnything));
+  }
+}
+
+std::vector<Ball> cast_results(const BallArithmetic& a, const std::vector<BallNumber>& numbers) {
+  return a.results(static_cast<std::int64_t>(numbers.size()), [&](std::int64_t i) { return numbers[static_cast<std::size_t>(i)]; });
+}
+
 std::vector<ElementBound> row_bounds(const CaseRows& rows, std::int64_t r, const Contract& contract, mpfr_prec_t bits) {
   RowInputs row = rows.row(r);
   const RowInputs original = row;
   if (!rows.finite(r)) return special_row(rows, row);
-  if (zero_divisor(rows.info(), row)) return zero_divisor_row(rows, row, contract);
+  if (divides_by_zero(rows.info(), row)) return zero_divisor_row(rows, row, contract);
   std::optional<FiniteParameters> finite;
   if (!rows.parameters_finite()) finite.emplace(row);
-  std::vector<ElementBound> out;
-  for (;; bits *= 2) {
-    const PrecisionScope precision(bits);
-    const BallArithmetic arithmetic(contract, rows.storage(), row.n);
-    if (set_bounds(evaluate_formula(rows.op(), arithmetic, row), contract, rows.storage(), out)) break;
-    if (bits >= kMostBits) return std::vector<ElementBound>(out.size(), unbounded(Expectation::kAnything));
-  }
+  std::vector<ElementBound> out =
+      enclosed_bounds(contract, rows.storage(), row.n, bits, [&](const BallArithmetic& a) { return evaluate_formula(rows.op(), a, row); });
   fill_parameter_specials(rows, original, out);
   return out;
 }
@@ -225,7 +226,7 @@ struct ColumnSpecials {
     for (std::int64_t r = 0; r < rows.rows(); ++r) {
       const RowInputs row = rows.row(r);
       // Such a row's xhat is 0/0 in every column, also where its dy is not finite in one of them.
-      zero_divisor = zero_divisor || (all_finite(row.x, row.n) && normfuzz::zero_divisor(rows.info(), row));
+      zero_divisor = zero_divisor || (all_finite(row.x, row.n) && divides_by_zero(rows.info(), row));
       if (rows.finite(r)) continue;
       const bool nan = has_nan(row.x, row.n);
       bool infinite = false;
@@ -255,47 +256,10 @@ struct ColumnSpecials {
   }
 };
 
-// dweight and dbias, or the updated weight and bias.
-std::vector<Ball> sum_balls(const CaseRows& rows, const BallArithmetic& a) {
-  const auto n = static_cast<std::size_t>(rows.cols());
-  ParameterGradients<BallArithmetic> sums;
-  sums.weight.assign(n, a.start());
-  sums.bias.assign(n, a.start());
-  std::vector<double> dy(n);
-  for (std::int64_t r = 0; r < rows.rows(); ++r) {
-    RowInputs row = rows.row(r);
-    // A dy that is not finite spoils its own column only, an x the dweight of the row: ColumnSpecials has both.
-    for (std::size_t j = 0; j < n; ++j) dy[j] = std::isfinite(row.other[j]) ? row.other[j] : 0;
-    row.other = dy.data();
-    if (all_finite(row.x, row.n) && !zero_divisor(rows.info(), row)) {
-      sums.add(rows.op(), a, row);
-    } else {
-      for (std::size_t j = 0; j < n; ++j) sums.bias[j].add(a.value(dy[j]));
-    }
-  }
-  const RowInputs parameters = rows.row(0);
-  const bool update = rows.info().shape == OutputShape::kUpdate;
-  std::vector<Ball> out;
-  for (const bool weight : {true, false}) {
-    for (std::size_t j = 0; j < n && (weight || rows.outputs().back() == (update ? "bias_new" : "dbias")); ++j) {
-      const BallNumber gradient = (weight ? sums.weight : sums.bias)[j].total();
-      const double parameter = (weight ? parameters.weight : parameters.bias)[j];
-      out.push_back(a.result(update ? updated(a, std::isfinite(parameter) ? parameter : 0, parameters.learning_rate, gradient) : gradient));
-    }
-  }
-  return out;
-}
-
 std::vector<ElementBound> sums_bounds(const CaseRows& rows, const Contract& contract, mpfr_prec_t bits) {
   const auto n = static_cast<std::size_t>(rows.cols());
-  const DType storage = rows.storage(static_cast<int>(rows.outputs().size()) - 1);
-  std::vector<ElementBound> out;
-  for (;; bits *= 2) {
-    const PrecisionScope precision(bits);
-    const BallArithmetic arithmetic(contract, storage, rows.cols());
-    if (set_bounds(sum_balls(rows, arithmetic), contract, storage, out)) break;
-    if (bits >= kMostBits) return std::vector<ElementBound>(out.size(), unbounded(Expectation::kAnything));
-  }
+  std::vector<ElementBound> out = enclosed_bounds(contract, rows.slice_storage(rows.slices() - 1), rows.cols(), bits,
+                                                  [&](const BallArithmetic& a) { return cast_results(a, summed_over_rows(rows, a)); });
   const ColumnSpecials specials(rows);
   const RowInputs parameters = rows.row(0);
   const bool update = rows.info().shape == OutputShape::kUpdate;
@@ -307,20 +271,6 @@ std::vector<ElementBound> sums_bounds(const CaseRows& rows, const Contract& cont
     if (update && !std::isfinite(parameter)) out[k] = unbounded(not_finite(std::isnan(parameter)));
   }
   return out;
-}
-
-const Tensor* first_input(const Case& c) {
-  const Tensor* x = c.input("x");
-  return x ? x : c.input("a");
-}
-
-EpsilonMode mode_of(const Case& c) {
-  const std::string mode = c.text("epsilon_mode", "none");
-  return mode == "add_inside"    ? EpsilonMode::kAddInside
-         : mode == "add_outside" ? EpsilonMode::kAddOutside
-         : mode == "max_norm"    ? EpsilonMode::kMaxNorm
-         : mode == "max_square"  ? EpsilonMode::kMaxSquare
-                                 : EpsilonMode::kNone;
 }
 
 }  // namespace
@@ -344,13 +294,14 @@ CaseRows CaseRows::borrowing(const Case& c) {
 }
 
 CaseRows::CaseRows(std::shared_ptr<const Case> owner)
-    : case_(std::move(owner)), info_(find_op(case_->op)), view_(info_->rows(*case_)), x_(first_input(*case_)) {
+    : case_(std::move(owner)), info_(find_op(case_->op)), view_(info_->rows(*case_)), x_(&geometry::first_input(*case_)) {
   const Case& c = *case_;
   for (const char* name : {"dy", "b"})
     if (const Tensor* t = c.input(name)) other_ = t;
   for (const auto& [name, tensor] : info_->output_layouts(c)) {
     outputs_.push_back(name);
     storage_.push_back(tensor.dtype);
+    sizes_.push_back(tensor.size());
   }
   weight_ = values_of(c.input("weight"), view_.cols(), 1);
   bias_ = values_of(c.input("bias"), view_.cols(), 0);
@@ -360,7 +311,7 @@ CaseRows::CaseRows(std::shared_ptr<const Case> owner)
   constants_.epsilon = c.epsilon();
   constants_.weight_offset = c.number("weight_offset", 0);
   constants_.p = c.number("p", 2);
-  constants_.epsilon_mode = mode_of(c);
+  constants_.epsilon_mode = epsilon_mode_from_name(c.text("epsilon_mode", "none"));
   constants_.learning_rate = c.number("learning_rate", 0);
   for (const double w : weight_) largest_parameter_ = std::max(largest_parameter_, std::fabs(constants_.weight_offset + w));
   for (const double b : bias_) largest_parameter_ = std::max(largest_parameter_, std::fabs(b));
@@ -406,15 +357,7 @@ RowInputs CaseRows::row(std::int64_t r) const {
 }
 
 std::vector<ElementBound> formula_bounds(const Contract& contract, DType storage, std::int64_t n, const BallFormula& formula) {
-  std::vector<ElementBound> out;
-  for (mpfr_prec_t bits = kFirstBits;; bits *= 2) {
-    const PrecisionScope precision(bits);
-    const BallArithmetic arithmetic(contract, storage, n);
-    std::vector<Ball> results;
-    for (const BallNumber& y : formula(arithmetic)) results.push_back(arithmetic.result(y));
-    if (set_bounds(results, contract, storage, out)) return out;
-    if (bits >= kMostBits) return std::vector<ElementBound>(out.size(), unbounded(Expectation::kAnything));
-  }
+  return enclosed_bounds(contract, storage, n, kFirstBits, [&](const BallArithmetic& a) { return cast_results(a, formula(a)); });
 }
 
 std::vector<ElementBound> slice_bounds(const CaseRows& rows, std::int64_t slice, const Contract& contract, mpfr_prec_t bits) {

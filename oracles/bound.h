@@ -57,6 +57,7 @@ class CaseRows {
   OutputElement element(std::int64_t slice, std::int64_t i) const;
   std::int64_t elements() const;  // of all outputs
   const std::vector<std::string>& outputs() const { return outputs_; }
+  std::int64_t output_size(int output) const { return sizes_[static_cast<std::size_t>(output)]; }
   DType storage(int output = 0) const { return storage_[static_cast<std::size_t>(output)]; }
   DType slice_storage(std::int64_t slice) const { return storage(is_sums(slice) ? static_cast<int>(storage_.size()) - 1 : 0); }
 
@@ -78,6 +79,7 @@ class CaseRows {
   const Tensor *x_, *other_ = nullptr;
   std::vector<std::string> outputs_;
   std::vector<DType> storage_;
+  std::vector<std::int64_t> sizes_;
   std::vector<double> weight_, bias_;
   RowInputs constants_;  // all but the numbers of a row
   double largest_parameter_ = 0;

@@ -11,11 +11,14 @@
 #include "oracles/bound.h"
 #include "oracles/number/correct_rounding.h"
 #include "oracles/number/interval_arithmetic.h"
+#include "oracles/row_facts.h"
 
 namespace normfuzz {
 namespace {
 
 #include "oracles/ops/all-inl.h"
+// after the formulas
+#include "oracles/sums-inl.h"
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr mpfr_prec_t kFirstBits = 192;
@@ -111,20 +114,6 @@ std::optional<double> with_infinite_parameter(const Interval& y, double weight, 
   return (mpfr_sgn(y.lower()) > 0 ? weight : -weight) + bias;
 }
 
-bool constant(const double* v, std::int64_t n, double value) {
-  return std::all_of(v, v + n, [&](double e) { return e == value; });
-}
-bool any_nan(const double* v, std::int64_t n) {
-  return v && std::any_of(v, v + n, [](double e) { return std::isnan(e); });
-}
-
-// The row divides by an exact zero if its epsilon is zero.
-bool no_spread(const OpInfo& op, const RowInputs& row) {
-  if (op.shape == OutputShape::kRows && op.formula != Formula::kCosine) return false;
-  if (op.formula == Formula::kCosine) return constant(row.x, row.n, 0) || constant(row.other, row.n, 0);
-  return constant(row.x, row.n, op.centred() ? row.x[0] : 0.0);
-}
-
 template <class Decide>
 using Values = std::vector<typename Decide::Value>;
 
@@ -139,7 +128,7 @@ double infinite_norm(const RowInputs& row) {
 template <class Decide>
 Values<Decide> special_row(const CaseRows& rows, const RowInputs& row, const Decide& decide) {
   const OpInfo& op = rows.info();
-  const bool nan = any_nan(row.x, row.n) || any_nan(row.other, row.n);
+  const bool nan = has_nan(row.x, row.n) || has_nan(row.other, row.n);
   if (op.shape == OutputShape::kRows) return {decide.special(nan || op.formula == Formula::kCosine ? kNan : infinite_norm(row))};
   const bool all_nan = nan || op.centred() || op.shape == OutputShape::kGradients;
   Values<Decide> out;
@@ -198,49 +187,18 @@ Values<Decide> row_values(const CaseRows& rows, std::int64_t r, Reading reading,
   return no_spread_row(rows, row, row.epsilon == 0 && reading == Reading::kIeee, decide);
 }
 
-// The sums over all rows at the working precision. Totalized: a row that divides by zero has xhat = 0.
-std::vector<Interval> sum_enclosures(const CaseRows& rows, bool with_bias) {
-  const auto n = static_cast<std::size_t>(rows.cols());
-  ParameterGradients<IntervalArithmetic> sums;
-  sums.weight.resize(n);
-  sums.bias.resize(n);
-  std::vector<double> dy(n);
-  for (std::int64_t r = 0; r < rows.rows(); ++r) {
-    RowInputs row = rows.row(r);
-    for (std::size_t j = 0; j < n; ++j) dy[j] = std::isfinite(row.other[j]) ? row.other[j] : 0;
-    row.other = dy.data();
-    const bool finite_x = std::all_of(row.x, row.x + row.n, [](double v) { return std::isfinite(v); });
-    if (finite_x && !(row.epsilon == 0 && no_spread(rows.info(), row)))
-      sums.add(rows.op(), IntervalArithmetic{}, row);
-    else
-      for (std::size_t j = 0; j < n; ++j) sums.bias[j].add(Interval(dy[j]));
-  }
-  const RowInputs row = rows.row(0);
-  std::vector<Interval> out;
-  for (const bool weight : {true, false}) {
-    for (std::size_t j = 0; j < n && (weight || with_bias); ++j) {
-      const Interval& gradient = (weight ? sums.weight : sums.bias)[j].sum;
-      const double parameter = (weight ? row.weight : row.bias)[j];
-      const bool update = rows.info().shape == OutputShape::kUpdate;
-      out.push_back(update ? updated(IntervalArithmetic{}, std::isfinite(parameter) ? parameter : 0, row.learning_rate, gradient)
-                           : gradient);
-    }
-  }
-  return out;
-}
-
 // Columns of the sums that a number which is not finite, or a division 0/0 in the IEEE reading, makes NaN (an infinite sum is NaN here
 // too).
 std::vector<char> spoiled_columns(const CaseRows& rows, Reading reading, bool weight) {
   std::vector<char> spoiled(static_cast<std::size_t>(rows.cols()), 0);
   for (std::int64_t r = 0; r < rows.rows(); ++r) {
     const RowInputs row = rows.row(r);
-    const bool x_nan = any_nan(row.x, row.n), centred = rows.info().centred();
+    const bool x_nan = has_nan(row.x, row.n), centred = rows.info().centred();
     const bool x_infinite = std::any_of(row.x, row.x + row.n, [](double v) { return std::isinf(v); });
-    const bool divides_by_zero = reading == Reading::kIeee && row.epsilon == 0 && no_spread(rows.info(), row);
+    const bool zero_by_zero = reading == Reading::kIeee && divides_by_zero(rows.info(), row);
     for (std::size_t j = 0; j < spoiled.size(); ++j)
       spoiled[j] |=
-          !std::isfinite(row.other[j]) || (weight && (x_nan || divides_by_zero || (x_infinite && (centred || std::isinf(row.x[j])))));
+          !std::isfinite(row.other[j]) || (weight && (x_nan || zero_by_zero || (x_infinite && (centred || std::isinf(row.x[j])))));
   }
   return spoiled;
 }
@@ -262,7 +220,7 @@ Values<Decide> sum_values(const CaseRows& rows, Reading reading, mpfr_prec_t las
   }
   for (mpfr_prec_t bits = kFirstBits; open > 0; bits = std::min(2 * bits, last_bits)) {
     const PrecisionScope precision(bits);
-    const std::vector<Interval> y = sum_enclosures(rows, decided.size() > n);
+    const std::vector<Interval> y = summed_over_rows(rows, IntervalArithmetic{});
     for (std::size_t k = 0; k < decided.size(); ++k) {
       if (decided[k] || !mpfr_number_p(y[k].lower()) || !mpfr_number_p(y[k].upper())) continue;
       decided[k] = decide.enclosed(y[k], bits == last_bits);

@@ -7,15 +7,9 @@
 #include <initializer_list>
 #include <string_view>
 
-namespace normfuzz {
+#include "core/mix_bits.h"
 
-// splitmix64's finalizer (Stafford's variant 13): a bijection of 64 bits in which every input bit flips each output bit about half the
-// time.
-constexpr std::uint64_t mix_bits(std::uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
+namespace normfuzz {
 
 // 2^e exactly, -1074 <= e <= 1023 (subnormal below -1022).
 constexpr double power_of_two(int e) {

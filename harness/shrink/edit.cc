@@ -44,7 +44,7 @@ Shape2 shape_of(const Case& c) {
 }
 
 std::string main_name(const Case& c) { return c.input("x") ? "x" : "a"; }
-const Tensor& main_input(const Case& c) { return *c.input(main_name(c)); }
+const Tensor& main_input(const Case& c) { return geometry::first_input(c); }
 bool is_row_input(std::string_view name) { return name == "x" || name == "dy" || name == "a" || name == "b"; }
 
 RowKind row_kind(const Case& c) {
@@ -187,13 +187,6 @@ Case scaled(const Case& c, double factor) {
   for (const char* name : {"x", "a", "b"})
     if (Tensor* t = out.input(name)) *t = mapped(std::move(*t), [&](double v) { return v * factor; });
   return out;
-}
-
-Tensor dense(Tensor t) {
-  t.strides = dense_strides(t.shape);
-  t.offset = 0;
-  t.misalign = 0;
-  return t;
 }
 
 Tensor cast(const Tensor& t, DType d) {

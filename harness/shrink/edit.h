@@ -56,7 +56,6 @@ Case with_row(const Case& c, std::int64_t row, const std::vector<double>& values
 // Without one dimension of the row inputs; empty if that would be another row, or its extent is not 1.
 std::optional<Case> without_axis(const Case& c, int axis);
 
-Tensor dense(Tensor t);
 Tensor cast(const Tensor& t, DType d);
 
 // Values replaced from `first` on; elements that share a place in memory (stride 0) stay equal.

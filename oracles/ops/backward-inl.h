@@ -9,52 +9,54 @@ auto weighted_cotangents(const Arithmetic& a, const RowInputs& row) {
   });
 }
 
-// xhat_i of a row of layer_norm.
-template <class Arithmetic>
-auto centred_normalized(const Arithmetic& a, const RowInputs& row) {
-  const auto moments = a.moments(row);
-  const auto scale = a.rsqrt(moments.variance, row.epsilon);
-  return a.numbers(row.n, [&](std::int64_t i) { return a.normalized(a.value(row.x[i]), moments.mean, scale); });
+// xhat_i of a row of layer_norm, and of rms_norm.
+template <class Arithmetic, class Mean, class Scale>
+auto normalized(const Arithmetic& a, const RowInputs& row, const Mean& mean, const Scale& scale) {
+  return a.numbers(row.n, [&](std::int64_t i) { return a.normalized(a.value(row.x[i]), mean, scale); });
 }
-
-// xhat_i of a row of rms_norm.
-template <class Arithmetic>
-auto scaled_normalized(const Arithmetic& a, const RowInputs& row) {
-  const auto scale = a.rsqrt(a.mean_square(row), row.epsilon);
+template <class Arithmetic, class Scale>
+auto normalized(const Arithmetic& a, const RowInputs& row, const Scale& scale) {
   return a.numbers(row.n, [&](std::int64_t i) { return a.normalized(a.value(row.x[i]), scale); });
 }
 
-// dx_i = r (g_i - mean(g) - xhat_i mean(g xhat))
+template <class Number>
+auto element_of(const std::vector<Number>& v) {
+  return [&v](std::int64_t i) { return v[static_cast<std::size_t>(i)]; };
+}
+
+// dx_i = r (g_i - mean_g - xhat_i mean(g xhat))
+template <class Arithmetic, class Scale, class Number, class Variants>
+auto input_gradients(const Arithmetic& a, const RowInputs& row, const Scale& scale, const std::vector<Number>& xhat,
+                     const std::vector<Number>& g, const Number& mean_g, const Variants& variants) {
+  const auto mean_g_xhat = a.over_count(a.dot(row.n, element_of(g), element_of(xhat)), row.n);
+  return a.results(row.n, [&](std::int64_t i) {
+    return a.input_gradient(scale, element_of(g)(i), mean_g, element_of(xhat)(i), mean_g_xhat, variants, i);
+  });
+}
+
 template <class Arithmetic>
 auto layer_norm_backward(const Arithmetic& a, const RowInputs& row) {
   const auto moments = a.moments(row);
   const auto scale = a.rsqrt(moments.variance, row.epsilon);
-  const auto xhat = a.numbers(row.n, [&](std::int64_t i) { return a.normalized(a.value(row.x[i]), moments.mean, scale); });
   const auto g = weighted_cotangents(a, row);
-  const auto at = [](const auto& v) { return [&v](std::int64_t i) { return v[static_cast<std::size_t>(i)]; }; };
-  const auto mean_g = a.over_count(a.sum(row.n, at(g)), row.n);
-  const auto mean_g_xhat = a.over_count(a.dot(row.n, at(g), at(xhat)), row.n);
-  const auto variants = a.gradient_variants(row, &moments.mean, scale, g);
-  return a.results(row.n, [&](std::int64_t i) {
-    const auto k = static_cast<std::size_t>(i);
-    return a.input_gradient(scale, g[k], mean_g, xhat[k], mean_g_xhat, variants, i);
-  });
+  const auto mean_g = a.over_count(a.sum(row.n, element_of(g)), row.n);
+  return input_gradients(a, row, scale, normalized(a, row, moments.mean, scale), g, mean_g,
+                         a.gradient_variants(row, &moments.mean, scale, g));
 }
 
-// dx_i = r (g_i - xhat_i mean(g xhat))
+// The same without a mean.
 template <class Arithmetic>
 auto rms_norm_backward(const Arithmetic& a, const RowInputs& row) {
   const auto scale = a.rsqrt(a.mean_square(row), row.epsilon);
-  const auto xhat = a.numbers(row.n, [&](std::int64_t i) { return a.normalized(a.value(row.x[i]), scale); });
   const auto g = weighted_cotangents(a, row);
-  const auto at = [](const auto& v) { return [&v](std::int64_t i) { return v[static_cast<std::size_t>(i)]; }; };
-  const auto mean_g_xhat = a.over_count(a.dot(row.n, at(g), at(xhat)), row.n);
-  const auto variants = a.gradient_variants(row, nullptr, scale, g);
-  const auto no_mean = a.value(0);
-  return a.results(row.n, [&](std::int64_t i) {
-    const auto k = static_cast<std::size_t>(i);
-    return a.input_gradient(scale, g[k], no_mean, xhat[k], mean_g_xhat, variants, i);
-  });
+  return input_gradients(a, row, scale, normalized(a, row, scale), g, a.value(0), a.gradient_variants(row, nullptr, scale, g));
+}
+
+template <class Arithmetic>
+auto normalized_row(std::string_view op, const Arithmetic& a, const RowInputs& row) {
+  if (op.substr(0, 3) == "rms") return normalized(a, row, a.rsqrt(a.mean_square(row), row.epsilon));
+  const auto moments = a.moments(row);
+  return normalized(a, row, moments.mean, a.rsqrt(moments.variance, row.epsilon));
 }
 
 // The sums over all rows: dweight_j = sum dy_j xhat_j, dbias_j = sum dy_j. One total per column.
@@ -64,7 +66,7 @@ struct ParameterGradients {
 
   // Adds a row. `a` serves this row; its totals outlive it only with the arithmetic that made them.
   void add(std::string_view op, const Arithmetic& a, const RowInputs& row) {
-    const auto xhat = op.substr(0, 3) == "rms" ? scaled_normalized(a, row) : centred_normalized(a, row);
+    const auto xhat = normalized_row(op, a, row);
     for (std::int64_t j = 0; j < row.n; ++j) {
       const auto k = static_cast<std::size_t>(j);
       const auto dy = a.value(row.other[j]);

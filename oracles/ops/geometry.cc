@@ -12,11 +12,6 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
   return s + "]";
 }
 
-const Tensor& first_input(const Case& c) {
-  const Tensor* x = c.input("x");
-  return x ? *x : *c.input("a");
-}
-
 // Elements may not overlap: sorted by stride, each stride clears what the smaller ones span.
 bool addresses_once(const Tensor& t) {
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride, extent
@@ -66,12 +61,12 @@ Status validate_affine(const Case& c, const std::vector<std::int64_t>& row_shape
   return Unit{};
 }
 
-// Dimension `axis` is the row; the others, in order, tell rows apart.
-RowView rows_along(const Tensor& x, int axis) {
+// Dimensions first .. end - 1 are the row; the others, in order, tell rows apart.
+RowView rows_along(const Tensor& x, int first, int end) {
   const auto strides = dense_strides(x.shape);
   std::vector<Axis> outer, inner;
   for (int i = 0; i < x.rank(); ++i)
-    (i == axis ? inner : outer).push_back({x.shape[static_cast<std::size_t>(i)], strides[static_cast<std::size_t>(i)]});
+    (i >= first && i < end ? inner : outer).push_back({x.shape[static_cast<std::size_t>(i)], strides[static_cast<std::size_t>(i)]});
   return {std::move(outer), std::move(inner)};
 }
 
@@ -99,6 +94,11 @@ Tensor like_weight(const Case& c) {
 
 }  // namespace
 
+const Tensor& first_input(const Case& c) {
+  const Tensor* x = c.input("x");
+  return x ? *x : *c.input("a");
+}
+
 int channel_axis(const Case& c) {
   const int rank = c.input("x")->rank();
   return c.text("layout", "nchw") == "nhwc" ? rank - 1 : rank == 3 ? 0 : 1;
@@ -121,14 +121,7 @@ Status validate_trailing(const Case& c) {
   return validate_affine(c, {x.shape.begin() + first_normalized_axis(c), x.shape.end()}, "the normalized shape");
 }
 
-RowView trailing_rows(const Case& c) {
-  const Tensor& x = *c.input("x");
-  const auto strides = dense_strides(x.shape);
-  std::vector<Axis> outer, inner;
-  for (int i = 0; i < x.rank(); ++i)
-    (i < first_normalized_axis(c) ? outer : inner).push_back({x.shape[static_cast<std::size_t>(i)], strides[static_cast<std::size_t>(i)]});
-  return {std::move(outer), std::move(inner)};
-}
+RowView trailing_rows(const Case& c) { return rows_along(*c.input("x"), first_normalized_axis(c), c.input("x")->rank()); }
 
 Status validate_channels(const Case& c) {
   const Tensor& x = *c.input("x");
@@ -137,7 +130,7 @@ Status validate_channels(const Case& c) {
   return validate_affine(c, {x.shape[static_cast<std::size_t>(channel_axis(c))]}, "the number of channels");
 }
 
-RowView channel_rows(const Case& c) { return rows_along(*c.input("x"), channel_axis(c)); }
+RowView channel_rows(const Case& c) { return rows_along(*c.input("x"), channel_axis(c), channel_axis(c) + 1); }
 
 Status validate_axis(const Case& c) {
   const Tensor& x = first_input(c);
@@ -154,7 +147,7 @@ Status validate_axis(const Case& c) {
   return Unit{};
 }
 
-RowView axis_rows(const Case& c) { return rows_along(first_input(c), reduced_axis(c)); }
+RowView axis_rows(const Case& c) { return rows_along(first_input(c), reduced_axis(c), reduced_axis(c) + 1); }
 
 NamedTensors elements_like_input(const Case& c) {
   NamedTensors outputs;

@@ -7,6 +7,9 @@
 
 namespace normfuzz::geometry {
 
+// x, or a of distance and cosine: the input that the rows are of.
+const Tensor& first_input(const Case& c);
+
 // Rows are the trailing dimensions from normalized_axis on (layer_norm, rms_norm and their backwards).
 int first_normalized_axis(const Case& c);
 Status validate_trailing(const Case& c);

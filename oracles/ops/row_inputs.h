@@ -2,11 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace normfuzz {
 
 // How an epsilon enters the denominator of lp_normalize and cosine: |x|, sqrt(|x|^2 + e), |x| + e, max(|x|, e), sqrt(max(|x|^2, e)).
 enum class EpsilonMode : std::uint8_t { kNone, kAddInside, kAddOutside, kMaxNorm, kMaxSquare };
+
+// "none" for any other name: validate() knows which there are.
+inline EpsilonMode epsilon_mode_from_name(std::string_view name) {
+  return name == "add_inside"    ? EpsilonMode::kAddInside
+         : name == "add_outside" ? EpsilonMode::kAddOutside
+         : name == "max_norm"    ? EpsilonMode::kMaxNorm
+         : name == "max_square"  ? EpsilonMode::kMaxSquare
+                                 : EpsilonMode::kNone;
+}
 
 struct RowInputs {
   std::int64_t n = 0;

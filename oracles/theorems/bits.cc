@@ -222,9 +222,6 @@ bool containment_meets(const Case& base, const PropertyArgs&) {
   }
   return finite && other;
 }
-std::optional<PropertyArgs> choose_containment(const Case& base, std::uint64_t) {
-  return containment_meets(base, {}) ? std::optional<PropertyArgs>(PropertyArgs{}) : std::nullopt;
-}
 
 }  // namespace
 }  // namespace theorems
@@ -279,7 +276,7 @@ extern const Property kContainment = {
     .kind = PropertyKind::kExact,
     .regimes = {"special_values"},
     .elsewhere = "harness/examine.cc, on every case with such rows",
-    .choose = choose_containment,
+    .choose = choose_if<containment_meets>,
     .meets = containment_meets,
 };
 

@@ -15,9 +15,6 @@ constexpr std::int64_t kLargest = std::int64_t{1} << 16;  // elements of a case 
 bool small_and_finite(const Case& base, const PropertyArgs&) {
   return base.input("x") && base.input("x")->size() <= kLargest && base.input("x")->size() > 0 && finite_inputs(base);
 }
-std::optional<PropertyArgs> choose_small(const Case& base, std::uint64_t) {
-  return small_and_finite(base, {}) ? std::optional<PropertyArgs>(PropertyArgs{}) : std::nullopt;
-}
 
 // ---- the transposed view ----
 
@@ -78,9 +75,6 @@ PropertyResult check_rows_oracle(std::span<const PropertyRun> runs, const Proper
 // ---- parameters' gradients ----
 
 bool has_weight(const Case& base, const PropertyArgs& args) { return small_and_finite(base, args) && base.input("weight"); }
-std::optional<PropertyArgs> choose_with_weight(const Case& base, std::uint64_t) {
-  return has_weight(base, {}) ? std::optional<PropertyArgs>(PropertyArgs{}) : std::nullopt;
-}
 PropertyResult gradients_equal(std::span<const PropertyRun> runs, std::string_view output) {
   return equal_within_bounds(runs[0], runs[1], "the gradient from the activation against that from the rows", same_place, output);
 }
@@ -90,9 +84,6 @@ PropertyResult gradients_equal(std::span<const PropertyRun> runs, std::string_vi
 std::vector<Case> derive_plain(const Case& base, const PropertyArgs&) { return {without_parameters(bare(base))}; }
 bool affine_meets(const Case& base, const PropertyArgs& args) {
   return small_and_finite(base, args) && (base.input("weight") || base.input("bias"));
-}
-std::optional<PropertyArgs> choose_affine(const Case& base, std::uint64_t) {
-  return affine_meets(base, {}) ? std::optional<PropertyArgs>(PropertyArgs{}) : std::nullopt;
 }
 PropertyResult check_affine(std::span<const PropertyRun> runs, const PropertyArgs&) {
   const Case& c = *runs[0].input;
@@ -142,9 +133,6 @@ bool whole_map_meets(const Case& base, const PropertyArgs& args) {
   const RowView view = rows_of(base);
   const std::int64_t batch = base.input("x")->rank() == 3 ? 1 : base.input("x")->shape[0];
   return view.cols() > 1 && view.rows() > batch;
-}
-std::optional<PropertyArgs> choose_whole_map(const Case& base, std::uint64_t) {
-  return whole_map_meets(base, {}) ? std::optional<PropertyArgs>(PropertyArgs{}) : std::nullopt;
 }
 // Elements whose two exact values are farther apart than both bounds decide; broken if they all are the whole map's and none the channels'.
 PropertyResult check_not_whole_map(std::span<const PropertyRun> runs, const PropertyArgs&) {
@@ -209,13 +197,7 @@ PropertyResult check_permuted(std::span<const PropertyRun> runs, const PropertyA
 // ---- fused updates ----
 
 bool update_meets(const Case& base, const PropertyArgs& args) { return has_weight(base, args) && base.input("dy"); }
-std::optional<PropertyArgs> choose_update(const Case& base, std::uint64_t) {
-  return update_meets(base, {}) ? std::optional<PropertyArgs>(PropertyArgs{}) : std::nullopt;
-}
 bool bias_update_meets(const Case& base, const PropertyArgs& args) { return update_meets(base, args) && base.input("bias"); }
-std::optional<PropertyArgs> choose_bias_update(const Case& base, std::uint64_t) {
-  return bias_update_meets(base, {}) ? std::optional<PropertyArgs>(PropertyArgs{}) : std::nullopt;
-}
 std::vector<Case> derive_backward(const Case& base, const PropertyArgs&) {
   Case c = bare(base);
   c.op = c.op.substr(0, c.op.size() - std::string_view("_sgd").size()) + "_backward";
@@ -243,13 +225,7 @@ PropertyResult check_update(std::span<const PropertyRun> runs, std::string_view 
 bool one_feature_meets(const Case& base, const PropertyArgs& args) {
   return base.input("x") && rows_of(base).cols() == 1 && base.epsilon() > 0 && small_and_finite(base, args);
 }
-std::optional<PropertyArgs> choose_one_feature(const Case& base, std::uint64_t) {
-  return one_feature_meets(base, {}) ? std::optional<PropertyArgs>(PropertyArgs{}) : std::nullopt;
-}
 bool one_feature_weight_meets(const Case& base, const PropertyArgs& args) { return one_feature_meets(base, args) && base.input("weight"); }
-std::optional<PropertyArgs> choose_one_feature_weight(const Case& base, std::uint64_t) {
-  return one_feature_weight_meets(base, {}) ? std::optional<PropertyArgs>(PropertyArgs{}) : std::nullopt;
-}
 
 // The public repro's sizes, x [1, 1] and parameters [1], from the first numbers of the case.
 Case single(const Case& base, std::string_view op) {
@@ -271,9 +247,6 @@ Case single(const Case& base, std::string_view op) {
 }
 bool spec_meets(const Case& base, const PropertyArgs& args) {
   return small_and_finite(base, args) && base.input("dy") && base.epsilon() > 0;
-}
-std::optional<PropertyArgs> choose_spec(const Case& base, std::uint64_t) {
-  return spec_meets(base, {}) ? std::optional<PropertyArgs>(PropertyArgs{}) : std::nullopt;
 }
 std::vector<Case> derive_spec(const Case& base, const PropertyArgs&) {
   return {single(base, "layer_norm"), single(base, "layer_norm_backward")};
@@ -310,7 +283,7 @@ extern const Property kOneFeatureDweight = {
     .ops = {"layer_norm_backward", "channel_layer_norm_backward"},
     .regimes = {"one_feature"},
     .elsewhere = "harness/judge.cc, on every case",
-    .choose = choose_one_feature_weight,
+    .choose = choose_if<one_feature_weight_meets>,
     .meets = one_feature_weight_meets,
 };
 
@@ -326,7 +299,7 @@ extern const Property kOneFeatureDx = {
     .ops = {"layer_norm_backward", "channel_layer_norm_backward"},
     .regimes = {"one_feature"},
     .elsewhere = "harness/judge.cc, on every case",
-    .choose = choose_one_feature,
+    .choose = choose_if<one_feature_meets>,
     .meets = one_feature_meets,
 };
 
@@ -340,7 +313,7 @@ extern const Property kOneFeatureSpec = {
     .caught = "kernel whose dbias is 0",
     .kind = PropertyKind::kBound,
     .ops = {"layer_norm_backward"},
-    .choose = choose_spec,
+    .choose = choose_if<spec_meets>,
     .meets = spec_meets,
     .derive = derive_spec,
     .check = check_spec,
@@ -359,7 +332,7 @@ extern const Property kChannelEqualsRows = {
     .kind = PropertyKind::kBound,
     .claim = "channel_equals_rows",
     .ops = {"channel_layer_norm"},
-    .choose = choose_small,
+    .choose = choose_if<small_and_finite>,
     .meets = small_and_finite,
     .derive = derive_rows,
     .check = check_equals_rows,
@@ -376,7 +349,7 @@ extern const Property kRowAffine = {
     .caught = "mutant shifted_weight",
     .kind = PropertyKind::kBound,
     .ops = {"layer_norm", "rms_norm", "channel_layer_norm"},
-    .choose = choose_affine,
+    .choose = choose_if<affine_meets>,
     .meets = affine_meets,
     .derive = derive_plain,
     .check = check_affine,
@@ -392,7 +365,7 @@ extern const Property kNotWholeMap = {
     .caught = "mutant whole_map",
     .kind = PropertyKind::kBound,
     .ops = {"channel_layer_norm"},
-    .choose = choose_whole_map,
+    .choose = choose_if<whole_map_meets>,
     .meets = whole_map_meets,
     .check = check_not_whole_map,
 };
@@ -423,7 +396,7 @@ extern const Property kGammaContract = {
     .caught = "kernel whose sums over an activation are wrong",
     .kind = PropertyKind::kBound,
     .ops = {"channel_layer_norm_backward"},
-    .choose = choose_with_weight,
+    .choose = choose_if<has_weight>,
     .meets = has_weight,
     .derive = derive_rows,
     .check = [](std::span<const PropertyRun> runs, const PropertyArgs&) { return gradients_equal(runs, "dweight"); },
@@ -439,7 +412,7 @@ extern const Property kBetaContract = {
     .caught = "kernel whose sums over an activation are wrong",
     .kind = PropertyKind::kBound,
     .ops = {"channel_layer_norm_backward"},
-    .choose = choose_with_weight,
+    .choose = choose_if<has_weight>,
     .meets = has_weight,
     .derive = derive_rows,
     .check = [](std::span<const PropertyRun> runs, const PropertyArgs&) { return gradients_equal(runs, "dbias"); },
@@ -457,7 +430,7 @@ extern const Property kSgdGamma = {
     .caught = "kernel that steps uphill",
     .kind = PropertyKind::kBound,
     .ops = {"channel_layer_norm_sgd", "layer_norm_sgd", "rms_norm_sgd"},
-    .choose = choose_update,
+    .choose = choose_if<update_meets>,
     .meets = update_meets,
     .derive = derive_backward,
     .check = [](std::span<const PropertyRun> runs, const PropertyArgs&) { return check_update(runs, "weight"); },
@@ -474,7 +447,7 @@ extern const Property kSgdBeta = {
     .caught = "kernel that steps uphill",
     .kind = PropertyKind::kBound,
     .ops = {"channel_layer_norm_sgd", "layer_norm_sgd"},
-    .choose = choose_bias_update,
+    .choose = choose_if<bias_update_meets>,
     .meets = bias_update_meets,
     .derive = derive_backward,
     .check = [](std::span<const PropertyRun> runs, const PropertyArgs&) { return check_update(runs, "bias"); },

@@ -13,9 +13,6 @@ namespace {
 bool one_feature_meets(const Case& base, const PropertyArgs&) {
   return base.input("x") && rows_of(base).cols() == 1 && finite_inputs(base) && base.epsilon() > 0;
 }
-std::optional<PropertyArgs> choose_one_feature(const Case& base, std::uint64_t) {
-  return one_feature_meets(base, {}) ? std::optional<PropertyArgs>(PropertyArgs{}) : std::nullopt;
-}
 
 // ---- constant rows ----
 
@@ -86,9 +83,6 @@ PropertyResult check_constant_rows(std::span<const PropertyRun> runs, const Prop
 // ---- |xhat| ----
 
 bool bounded_meets(const Case& base, const PropertyArgs&) { return base.epsilon() > 0 && finite_inputs(base); }
-std::optional<PropertyArgs> choose_bounded(const Case& base, std::uint64_t) {
-  return bounded_meets(base, {}) ? std::optional<PropertyArgs>(PropertyArgs{}) : std::nullopt;
-}
 // |y - bias| <= |weight| min(sqrt(n - 1), |x - mean| / sqrt(epsilon)) + the element's bound.
 PropertyResult check_bounded(std::span<const PropertyRun> runs, const PropertyArgs&) {
   const PropertyRun& run = runs[0];
@@ -138,7 +132,7 @@ extern const Property kOneFeatureForward = {
     .regimes = {"one_feature"},
     .relation = "run0 i = bias0 i",
     .elsewhere = "harness/judge.cc, on every case",
-    .choose = choose_one_feature,
+    .choose = choose_if<one_feature_meets>,
     .meets = one_feature_meets,
 };
 
@@ -172,7 +166,7 @@ extern const Property kNormalizedBounded = {
     .ops = {"layer_norm"},
     .regimes = {"eps_dominated", "single_spike", "two_features", "gaussian"},
     .relation = "|run0 i - bias0 i| ≤ |weight0 i| * min (√(n - 1)) (|xs0.getD i 0 - mean xs0| / √epsilon0)",
-    .choose = choose_bounded,
+    .choose = choose_if<bounded_meets>,
     .meets = bounded_meets,
     .check = check_bounded,
 };

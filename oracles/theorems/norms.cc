@@ -213,9 +213,6 @@ PropertyResult check_family(std::span<const PropertyRun> runs, const PropertyArg
 // ---- distance ----
 
 bool distance_meets(const Case& base, const PropertyArgs&) { return usable_case(base) && base.input("a") && base.input("b"); }
-std::optional<PropertyArgs> choose_distance(const Case& base, std::uint64_t) {
-  return distance_meets(base, {}) ? std::optional<PropertyArgs>(PropertyArgs{}) : std::nullopt;
-}
 std::optional<Tensor> exact_difference(const Case& base) {
   return combined(*base.input("a"), *base.input("b"), [](double a, double b) { return exact_sum(a, -b); });
 }
@@ -432,7 +429,7 @@ extern const Property kDistanceIsNorm = {
     .ops = {"distance"},
     .regimes = {"few_bits", "gaussian", "nearly_constant_row", "powers_of_two"},
     .relation = "run1 = run0 ∧ run2 = 0",
-    .choose = choose_distance,
+    .choose = choose_if<distance_meets>,
     .meets = distance_meets,
     .derive = derive_distance,
     .check = check_distance,

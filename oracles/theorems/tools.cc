@@ -5,18 +5,18 @@
 #include <limits>
 
 #include "core/hex_float.h"
+#include "core/mix_bits.h"
 
 namespace normfuzz::theorems {
 
-std::uint64_t Draw::next() {
-  std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
+std::uint64_t Draw::next() { return mix_bits(state_ += 0x9e3779b97f4a7c15u); }
 // The remainder prefers small values by less than 2^-40 for every range in use (below 2^24).
 std::int64_t Draw::between(std::int64_t lo, std::int64_t hi) {
   return lo + static_cast<std::int64_t>(next() % (static_cast<std::uint64_t>(hi - lo) + 1));
+}
+
+std::optional<PropertyArgs> no_arguments_if(Meets* meets, const Case& base) {
+  return meets(base, {}) ? std::optional<PropertyArgs>(PropertyArgs{}) : std::nullopt;
 }
 
 std::string text_of(double v) { return hex_from_value(v); }
@@ -90,12 +90,6 @@ Case without_parameters(Case c) {
   for (auto& [name, t] : c.inputs)
     if (name == "weight" || name == "bias") t.reset();
   return c;
-}
-Tensor dense(Tensor t) {
-  t.strides = dense_strides(t.shape);
-  t.offset = 0;
-  t.misalign = 0;
-  return t;
 }
 RowView rows_of(const Case& c) { return find_op(c.op)->rows(c); }
 

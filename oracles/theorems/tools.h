@@ -26,6 +26,14 @@ class Draw {
   std::uint64_t state_;
 };
 
+// A property without arguments is chosen where its premises are met. (A function, because g++ 12 fails on a map made inside a template.)
+using Meets = bool(const Case&, const PropertyArgs&);
+std::optional<PropertyArgs> no_arguments_if(Meets* meets, const Case& base);
+template <Meets* meets>
+std::optional<PropertyArgs> choose_if(const Case& base, std::uint64_t) {
+  return no_arguments_if(meets, base);
+}
+
 std::string text_of(double v);  // hexadecimal float
 std::optional<double> number_arg(const PropertyArgs& args, std::string_view name);
 std::optional<std::int64_t> integer_arg(const PropertyArgs& args, std::string_view name);
@@ -43,8 +51,6 @@ Case with_x(Case c, Tensor x);
 Case with_epsilon(Case c, double epsilon);
 // Without weight, weight_offset and bias.
 Case without_parameters(Case c);
-// Dense, offset 0, aligned.
-Tensor dense(Tensor t);
 RowView rows_of(const Case& c);
 
 // ---- comparisons ----

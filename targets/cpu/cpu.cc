@@ -76,30 +76,9 @@ void run_in(const TargetCall& arguments, const RowCall& call) {
   map_rows<T>(arguments, call, "y");
 }
 
-constexpr std::string_view kOps[] = {"layer_norm",
-                                     "rms_norm",
-                                     "channel_layer_norm",
-                                     "layer_norm_backward",
-                                     "rms_norm_backward",
-                                     "channel_layer_norm_backward",
-                                     "layer_norm_sgd",
-                                     "rms_norm_sgd",
-                                     "channel_layer_norm_sgd",
-                                     "lp_norm",
-                                     "rms",
-                                     "distance",
-                                     "cosine",
-                                     "lp_normalize"};
-
 nf_status run(const nf_call* call) {
   return guarded_run(call, [](const TargetCall& arguments) -> std::string {
-    bool known = false;
-    for (const std::string_view op : kOps) known = known || op == arguments.op();
-    if (!known) throw Unsupported("no kernel for this operator");
-    arguments.require_known({"x", "weight", "bias", "dy", "a", "b"}, {"y", "dx", "dweight", "dbias", "weight_new", "bias_new"},
-                            {"epsilon", "normalized_axis", "weight_offset", "layout", "axis", "p", "epsilon_mode", "learning_rate"});
-    if (!arguments.op().starts_with("rms_norm") && arguments.number("weight_offset", 0) != 0)
-      throw Unsupported(std::string(arguments.op()) + " has no weight_offset");
+    require_row_op(arguments);
     const RowCall rows(arguments);
     if (rows.storage == DType::kF64)
       run_in<double>(arguments, rows);

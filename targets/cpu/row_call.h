@@ -2,8 +2,10 @@
 // strides. Shared by the in-tree targets.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,6 +67,29 @@ void with_element_access(DType d, Visit visit) {
     default:
       return visit([d](const char* p) { return load_value(d, p); }, [d](char* p, double v) { store_bits(d, p, bits_from_value(d, v)); });
   }
+}
+
+// The operators that have in-tree kernels, with every input, output and parameter that one of them knows. Throws Unsupported.
+inline void require_row_op(const TargetCall& call) {
+  static constexpr std::string_view kOps[] = {"layer_norm",
+                                              "rms_norm",
+                                              "channel_layer_norm",
+                                              "layer_norm_backward",
+                                              "rms_norm_backward",
+                                              "channel_layer_norm_backward",
+                                              "layer_norm_sgd",
+                                              "rms_norm_sgd",
+                                              "channel_layer_norm_sgd",
+                                              "lp_norm",
+                                              "rms",
+                                              "distance",
+                                              "cosine",
+                                              "lp_normalize"};
+  if (std::find(std::begin(kOps), std::end(kOps), call.op()) == std::end(kOps)) throw Unsupported("no kernel for this operator");
+  call.require_known({"x", "weight", "bias", "dy", "a", "b"}, {"y", "dx", "dweight", "dbias", "weight_new", "bias_new"},
+                     {"epsilon", "normalized_axis", "weight_offset", "layout", "axis", "p", "epsilon_mode", "learning_rate"});
+  if (!call.op().starts_with("rms_norm") && call.number("weight_offset", 0) != 0)
+    throw Unsupported(std::string(call.op()) + " has no weight_offset");
 }
 
 // The dimensions of the first input that form a row, and those that tell rows apart, both in order.
@@ -149,12 +174,7 @@ class RowCall {
     weight_offset = call.number("weight_offset", 0);
     p = call.number("p", 2);
     learning_rate = call.number("learning_rate", 0);
-    const std::string_view mode = call.text("epsilon_mode", "none");
-    epsilon_mode = mode == "add_inside"    ? EpsilonMode::kAddInside
-                   : mode == "add_outside" ? EpsilonMode::kAddOutside
-                   : mode == "max_norm"    ? EpsilonMode::kMaxNorm
-                   : mode == "max_square"  ? EpsilonMode::kMaxSquare
-                                           : EpsilonMode::kNone;
+    epsilon_mode = epsilon_mode_from_name(call.text("epsilon_mode", "none"));
     for (const char* name : {"dy", "b"})
       if (const DLTensor* t = call.input(name)) {
         require_shape(*t, name, all_axes(first_));

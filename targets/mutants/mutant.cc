@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "targets/mutants/sums.h"
+
 namespace normfuzz {
 namespace {
 
@@ -63,18 +65,7 @@ class PlainKernel {
 
   template <class Term>
   T sum(Term term) const {
-    return policy_.sum == MutantSum::kPairwise ? sum_pairwise(term, 0, counted_) : sum_from_left(term, 0, counted_);
-  }
-  template <class Term>
-  static T sum_from_left(Term term, std::int64_t begin, std::int64_t end) {
-    T s = 0;
-    for (std::int64_t i = begin; i < end; ++i) s += term(i);
-    return s;
-  }
-  template <class Term>
-  static T sum_pairwise(Term term, std::int64_t begin, std::int64_t end) {
-    const std::int64_t middle = begin + (end - begin) / 2;
-    return end - begin <= 2 ? sum_from_left(term, begin, end) : sum_pairwise(term, begin, middle) + sum_pairwise(term, middle, end);
+    return sum_of<T>(policy_.sum, term, counted_);
   }
 
   T variance(T& mean) const {

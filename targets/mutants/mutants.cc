@@ -1,8 +1,6 @@
 // The mutants behind the plug-in interface; the environment variable NORMFUZZ_MUTANT chooses one by name, without it the correct kernel
 // runs.
-#include <algorithm>
 #include <cstdlib>
-#include <iterator>
 
 #include "targets/cpu/row_call.h"
 #include "targets/mutants/mutant.h"
@@ -65,31 +63,13 @@ void run_op(OpBug bug, const MutantPolicy& policy, const TargetCall& arguments) 
     if (const DLTensor* output = arguments.output(name)) as_one_row(*output, name).scatter(0, values.data());
 }
 
-constexpr std::string_view kOps[] = {"layer_norm",
-                                     "rms_norm",
-                                     "channel_layer_norm",
-                                     "layer_norm_backward",
-                                     "rms_norm_backward",
-                                     "channel_layer_norm_backward",
-                                     "layer_norm_sgd",
-                                     "rms_norm_sgd",
-                                     "channel_layer_norm_sgd",
-                                     "lp_norm",
-                                     "rms",
-                                     "distance",
-                                     "cosine",
-                                     "lp_normalize"};
-
 // What a mutant is made for; controls serve every operator.
 void dispatch(const TargetCall& arguments) {
   const std::string_view op = arguments.op(), name = chosen_name();
   const Mutant* mutant = find_mutant(name);
   const OpMutant* op_mutant = find_op_mutant(name);
-  if (std::find(std::begin(kOps), std::end(kOps), op) == std::end(kOps)) throw Unsupported("no kernel for this operator");
   if (mutant == nullptr && op_mutant == nullptr)
     throw Rejected("NORMFUZZ_MUTANT is '" + std::string(name) + "', expected the name of a variant in the manifest");
-  if (!op.starts_with("rms_norm") && arguments.number("weight_offset", 0) != 0)
-    throw Unsupported(std::string(op) + " has no weight_offset");
   if (op_mutant != nullptr) {
     for (const std::string_view made_for : op_mutant->ops)
       if (made_for == op) return run_op(op_mutant->defect, MutantPolicy{}, arguments);
@@ -102,8 +82,7 @@ void dispatch(const TargetCall& arguments) {
 
 nf_status run(const nf_call* call) {
   return guarded_run(call, [](const TargetCall& arguments) -> std::string {
-    arguments.require_known({"x", "weight", "bias", "dy", "a", "b"}, {"y", "dx", "dweight", "dbias", "weight_new", "bias_new"},
-                            {"epsilon", "normalized_axis", "weight_offset", "layout", "axis", "p", "epsilon_mode", "learning_rate"});
+    require_row_op(arguments);
     dispatch(arguments);
     return "";
   });

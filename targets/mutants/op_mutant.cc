@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "targets/mutants/row_map.h"
+#include "targets/mutants/sums.h"
 
 namespace normfuzz {
 namespace {
@@ -126,18 +127,7 @@ class OpKernel {
 
   template <class Term>
   T sum(Term term) const {
-    return policy_.sum == MutantSum::kPairwise ? sum_pairwise(term, 0, map_.cols) : sum_from_left(term, 0, map_.cols);
-  }
-  template <class Term>
-  static T sum_from_left(Term term, std::int64_t begin, std::int64_t end) {
-    T s = 0;
-    for (std::int64_t i = begin; i < end; ++i) s += term(i);
-    return s;
-  }
-  template <class Term>
-  static T sum_pairwise(Term term, std::int64_t begin, std::int64_t end) {
-    const std::int64_t middle = begin + (end - begin) / 2;
-    return end - begin <= 2 ? sum_from_left(term, begin, end) : sum_pairwise(term, begin, middle) + sum_pairwise(term, middle, end);
+    return sum_of<T>(policy_.sum, term, map_.cols);
   }
 
   // ---- layer_norm and its kin ----

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/mix_bits.h"
 #include "harness/shrink.h"
 #include "oracles/ops/op.h"
 
@@ -80,27 +81,31 @@ inline RowKernel departing(Departure d) {
   };
 }
 
-// A case of random values (a fixed stream of integers), weights and biases, mean `mean` and spread about 1.
+// A fixed stream of numbers in [-1, 1), and tensors of them around a centre.
+class RandomValues {
+ public:
+  explicit RandomValues(std::uint64_t state) : state_(state) {}
+  Tensor fill(DType d, std::vector<std::int64_t> shape, double centre) {
+    Tensor t = Tensor::zeros(d, std::move(shape));
+    for (std::int64_t i = 0; i < t.size(); ++i) t.set_value(i, centre + next());
+    return t;
+  }
+
+ private:
+  double next() { return std::ldexp(static_cast<double>(static_cast<std::int64_t>(mix_bits(state_ += 0x9e3779b97f4a7c15u)) >> 11), -52); }
+  std::uint64_t state_;
+};
+
+// A case of random values, weights and biases, mean `mean` and spread about 1.
 inline Case random_case(std::string op, DType d, std::vector<std::int64_t> shape, double mean, std::uint64_t seed) {
-  std::uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
-  const auto next = [&state] {  // splitmix64
-    std::uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return std::ldexp(static_cast<double>(static_cast<std::int64_t>(z ^ (z >> 31)) >> 11), -52);  // [-1, 1)
-  };
+  RandomValues values(seed * 0x9e3779b97f4a7c15u + 1);
   Case c;
   c.op = std::move(op);
   c.params["epsilon"] = 0x1.8p-9;
-  const auto fill = [&](std::vector<std::int64_t> s, double centre) {
-    Tensor t = Tensor::zeros(d, std::move(s));
-    for (std::int64_t i = 0; i < t.size(); ++i) t.set_value(i, centre + next());
-    return t;
-  };
   const std::vector<std::int64_t> parameters = {shape.back()};
-  c.set_input("x", fill(std::move(shape), mean));
-  c.set_input("weight", fill(parameters, 1));
-  c.set_input("bias", fill(parameters, 0));
+  c.set_input("x", values.fill(d, std::move(shape), mean));
+  c.set_input("weight", values.fill(d, parameters, 1));
+  c.set_input("bias", values.fill(d, parameters, 0));
   c.provenance = Provenance{1, seed, 0, "test"};
   return c;
 }

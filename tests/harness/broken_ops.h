@@ -250,27 +250,16 @@ inline Probe probe_of(Break at) {
 // A case of any op with random values; parameters of the weight's shape where the op has them.
 inline Case random_case_of(const std::string& op, DType d, std::vector<std::int64_t> shape, std::map<std::string, ParamValue> params,
                            std::uint64_t seed) {
-  std::uint64_t state = seed * 0x9e3779b97f4a7c15u + 7;
-  const auto next = [&state] {  // splitmix64
-    std::uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return std::ldexp(static_cast<double>(static_cast<std::int64_t>(z ^ (z >> 31)) >> 11), -52);  // [-1, 1)
-  };
+  RandomValues values(seed * 0x9e3779b97f4a7c15u + 7);
   Case c;
   c.op = op;
   c.params = std::move(params);
   const OpInfo& info = *find_op(op);
   if (info.affine() && !c.params.count("epsilon")) c.params["epsilon"] = 0x1.8p-9;
-  const auto fill = [&](std::vector<std::int64_t> s, double centre) {
-    Tensor t = Tensor::zeros(d, std::move(s));
-    for (std::int64_t i = 0; i < t.size(); ++i) t.set_value(i, centre + next());
-    return t;
-  };
   for (const InputSpec& spec : info.inputs)
-    if (is_row_input(spec.name)) c.set_input(spec.name, fill(shape, 0));
+    if (is_row_input(spec.name)) c.set_input(spec.name, values.fill(d, shape, 0));
   for (const InputSpec& spec : info.inputs)
-    if (!is_row_input(spec.name)) c.set_input(spec.name, fill({shape_of(c).cols}, spec.name == "weight" ? 1.5 : 0));
+    if (!is_row_input(spec.name)) c.set_input(spec.name, values.fill(d, {shape_of(c).cols}, spec.name == "weight" ? 1.5 : 0));
   c.provenance = Provenance{1, seed, 0, "test"};
   return c;
 }

@@ -1,0 +1,33 @@
+// The sums over all rows of a backward or an update. Included after ops/all-inl.h, in the same namespace.
+
+// dweight and dbias, or the updated parameters, as one slice. A dy that is not finite counts as 0: it spoils its own column only. A row
+// with an x that is not finite, or that divides by zero (totalized: xhat = 0), counts for dbias only; a parameter that is not finite is
+// taken as 0. What these make of the outputs is the caller's business.
+template <class Arithmetic>
+std::vector<typename Arithmetic::Number> summed_over_rows(const CaseRows& rows, const Arithmetic& a) {
+  const auto n = static_cast<std::size_t>(rows.cols());
+  const bool update = rows.info().shape == OutputShape::kUpdate;
+  const auto finite_or_zero = [](double v) { return std::isfinite(v) ? v : 0; };
+  ParameterGradients<Arithmetic> sums;
+  sums.weight.assign(n, a.start());
+  sums.bias.assign(n, a.start());
+  std::vector<double> dy(n);
+  for (std::int64_t r = 0; r < rows.rows(); ++r) {
+    RowInputs row = rows.row(r);
+    std::transform(row.other, row.other + n, dy.begin(), finite_or_zero);
+    row.other = dy.data();
+    const bool finite_x = std::all_of(row.x, row.x + n, [](double v) { return std::isfinite(v); });
+    if (finite_x && !divides_by_zero(rows.info(), row))
+      sums.add(rows.op(), a, row);
+    else
+      for (std::size_t j = 0; j < n; ++j) sums.bias[j].add(a.value(dy[j]));
+  }
+  const RowInputs row = rows.row(0);
+  std::vector<typename Arithmetic::Number> out;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(rows.slice_size(rows.slices() - 1)); ++k) {
+    const bool weight = k < n;
+    const auto gradient = (weight ? sums.weight : sums.bias)[k % n].total();
+    out.push_back(update ? updated(a, finite_or_zero((weight ? row.weight : row.bias)[k % n]), row.learning_rate, gradient) : gradient);
+  }
+  return out;
+}
