@@ -50,6 +50,17 @@ function(normfuzz_python_target name python)
   normfuzz_repro_templates(${name})
 endfunction()
 
+# A Python target whose packages `./normfuzz setup NAME` installs: deps/NAME.txt lists them.
+function(normfuzz_setup_target name)
+  string(TOUPPER ${name} upper)
+  set(NORMFUZZ_${upper}_PYTHON "" CACHE FILEPATH "Python interpreter with the packages of deps/${name}.txt; empty: target not available")
+  if(NORMFUZZ_${upper}_PYTHON)
+    normfuzz_python_target(${name} "${NORMFUZZ_${upper}_PYTHON}")
+  else()
+    normfuzz_target_missing(${name} "not installed: ./normfuzz setup ${name}")
+  endif()
+endfunction()
+
 # A target that is not built: says why in a file that `normfuzz targets` reads.
 function(normfuzz_target_missing name reason)
   configure_file("${CMAKE_CURRENT_SOURCE_DIR}/manifest.toml" "${PROJECT_BINARY_DIR}/targets/${name}/manifest.toml" COPYONLY)
