@@ -43,6 +43,8 @@ Tensor shifted(const Tensor& x) {
   return t;
 }
 
+constexpr int kThreads = 4;  // of the process that a single-threaded one is compared with
+
 bool same_bits(const Tensor& a, std::int64_t i, const Tensor& b, std::int64_t j) {
   return a.bits(i) == b.bits(j) || (is_nan_bits(a.dtype, a.bits(i)) && is_nan_bits(b.dtype, b.bits(j)));
 }
@@ -55,6 +57,8 @@ std::vector<LawRun> law_runs(const Case& c) {
   if (rows > 1 && find_op(c.op)->shape != OutputShape::kUpdate) runs.push_back({"batch_invariance", last_row_alone(c), rows - 1});
   runs.push_back({"layout", with_row_inputs(c, other_layout), 0});
   runs.push_back({"alignment", with_row_inputs(c, shifted), 0});
+  runs.push_back({"thread_count", c, 0});
+  runs.back().related.threads = kThreads;
   return runs;
 }
 

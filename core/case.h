@@ -53,6 +53,7 @@ struct Case {
   std::map<std::string, Tensor> expect;
   std::optional<Provenance> provenance;
   std::optional<PropertyRef> property;
+  int threads = 0;  // of the process that runs it; 0: as its target is run. Never stored: derived by bit.thread_count
 
   const Tensor* input(std::string_view name) const;
   Tensor* input(std::string_view name);

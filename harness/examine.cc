@@ -83,7 +83,8 @@ RunPlan plan_runs(const Case& c, const CaseRows& rows, const Contract& contract,
   plan.repeated = options.repeat && contract.claimed("determinism");
   if (c.property) {
     const Property* p = find_property(c.property->id);
-    if (p && p->needs_kernel() && p->applies_to(c.op) && p->meets(c, c.property->args)) {
+    const bool asked = p && p->needs_kernel() && p->applies_to(c.op) && (!p->only_claimed || contract.claimed(std::string(p->claim)));
+    if (asked && p->meets(c, c.property->args)) {
       plan.property = p;
       if (p->derive) plan.derived = p->derive(c, c.property->args);
       for (const Case& d : plan.derived) {

@@ -18,9 +18,10 @@ where there is no such kernel and Rejected where the arguments are refused; any 
 from __future__ import annotations
 
 import inspect
+import os
 from typing import Any, Callable, Iterable
 
-__all__ = ["op", "target", "Unsupported", "Rejected"]
+__all__ = ["op", "target", "threads", "Unsupported", "Rejected"]
 
 
 class Unsupported(Exception):
@@ -55,6 +56,11 @@ def target(*, version: str | Callable[[], str]) -> None:
     """Tells the version of the framework behind this target; it appears in every report."""
     global _version
     _version = version
+
+
+def threads() -> int:
+    """How many threads this process may use; 1 but for the runs that look whether that number changes a bit."""
+    return int(os.environ.get("NORMFUZZ_THREADS", "1"))
 
 
 def version_text() -> str:

@@ -23,7 +23,8 @@ struct WorkerLimits {
 class Worker {
  public:
   virtual ~Worker() = default;
-  // Starts no process yet; the first submit does.
+  // Starts no process yet; the first submit does. A case that asks for threads (Case::threads) runs in a process of its own kind, which has
+  // NORMFUZZ_THREADS and the usual variables set to that number; all others have 1.
   static std::unique_ptr<Worker> create(const TargetChoice& target, const WorkerLimits& limits);
 
   // Version text of the framework, asked in the worker process; starts it when needed.

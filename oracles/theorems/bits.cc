@@ -175,6 +175,23 @@ std::vector<Case> derive_alignment(const Case& base, const PropertyArgs& args) {
   return {std::move(c)};
 }
 
+// ---- threads ----
+
+constexpr std::int64_t kMostThreads = 16;
+
+bool threads_meet(const Case&, const PropertyArgs& args) {
+  const auto threads = integer_arg(args, "threads");
+  return threads && *threads >= 2 && *threads <= kMostThreads;
+}
+std::optional<PropertyArgs> choose_threads(const Case& base, std::uint64_t state) {
+  return if_met<threads_meet>(base, {{"threads", std::to_string(Draw(state).between(2, 4))}});
+}
+std::vector<Case> derive_threads(const Case& base, const PropertyArgs& args) {
+  Case c = bare(base);
+  c.threads = static_cast<int>(*integer_arg(args, "threads"));
+  return {std::move(c)};
+}
+
 // ---- identity parameters ----
 
 bool identity_meets(const Case& base, const PropertyArgs& args) {
@@ -340,15 +357,19 @@ extern const Property kThreadCount = {
     .lean = "own",
     .source = "this project",
     .premises = "claimed",
-    .statement = "the number of threads changes no bit",
-    .does_not_prove = "anything here: it is not executed",
-    .caught = "not executed",
+    .statement = "a process with 2 to 4 threads gives the same bits as one with a single thread",
+    .does_not_prove = "that the target did use them: small calls seldom do",
+    .caught = "kernel that rounds otherwise with a second thread",
     .kind = PropertyKind::kExact,
     .claim = "thread_count",
-    .ops = {"layer_norm", "rms_norm"},
-    .elsewhere =
-        "not executed: a framework fixes its threads when its process starts, so two counts are two variants of a target "
-        "(manifest, env), not two calls of one worker",
+    .only_claimed = true,
+    .choose = choose_threads,
+    .meets = threads_meet,
+    .derive = derive_threads,
+    .check =
+        [](std::span<const PropertyRun> runs, const PropertyArgs& args) {
+          return equal_bits(runs[0], runs[1], same_place, {}, fmt::format("a process with {} threads", args.at("threads")));
+        },
 };
 
 extern const Property kMemory = {

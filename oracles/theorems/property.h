@@ -72,6 +72,7 @@ struct Property {
   std::string_view caught;          // a mutant or a corruption that it catches (docs/theorems.md)
   PropertyKind kind = PropertyKind::kExact;
   std::string_view claim = {};                 // of a manifest, that makes a violation a finding; empty: always one
+  bool only_claimed = false;                   // costs a process of its own: targets without the claim are asked by `grade` alone
   std::vector<std::string_view> ops = {};      // that it applies to; empty: all
   std::vector<std::string_view> regimes = {};  // that make its premises true and interesting; empty: any
   // The statement over the reals, for contract.lean, in terms of the exact results of the calls: `run0 i`, `run1 i`, .. with `xs0`, `bias0

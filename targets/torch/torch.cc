@@ -23,7 +23,9 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,10 +42,11 @@ const char* version() {
   return text.c_str();
 }
 
-// One thread: a second one makes a small call a hundred times slower and may change the order of sums over rows.
+// One thread unless the worker says otherwise: a second one makes a small call a hundred times slower and may change the order of sums.
 void limit_threads() {
   static const bool done = [] {
-    at::set_num_threads(1);
+    const char* threads = std::getenv("NORMFUZZ_THREADS");
+    at::set_num_threads(threads ? std::max(1, std::atoi(threads)) : 1);
     at::set_num_interop_threads(1);
     return true;
   }();

@@ -78,6 +78,21 @@ TEST(ExamineProperty, AnUnclaimedLawIsALineOfTheGrade) {
   EXPECT_FALSE(note_of(e, "bit.layout")->judged);
 }
 
+TEST(ExamineProperty, ThreadsCostAProcessAndAreAskedWhereClaimed) {
+  const Kernel sums_by_threads = [](const Case& c) {
+    NamedTensors out = correct(c);
+    if (c.threads > 1) out[0].second.set_bits(0, next_up_bits(out[0].second.dtype, out[0].second.bits(0)));
+    return out;
+  };
+  const Case c = with_property(random_case("layer_norm", DType::kF32, {3, 8}, 0, 1), "bit.thread_count", {{"threads", "3"}});
+  const Examination e = examined(c, sums_by_threads, claiming("thread_count"));
+  EXPECT_EQ(e.judgement.verdict, Verdict::kBitwise);
+  EXPECT_EQ(e.judgement.law, "bit.thread_count");
+  EXPECT_EQ(e.judgement.violations, 1);
+  EXPECT_EQ(examined(c, correct, claiming("thread_count")).judgement.verdict, Verdict::kCertified);
+  EXPECT_FALSE(note_of(examined(c, sums_by_threads, claiming("thread_count", false)), "bit.thread_count"));
+}
+
 TEST(ExamineProperty, TheCaseItselfComesFirst) {
   const Kernel wrong = [](const Case& c) {
     NamedTensors out = correct(c);

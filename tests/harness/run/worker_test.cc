@@ -374,6 +374,21 @@ TEST(WorkerLoading, VariantEnvironmentIsSetBeforeTheStart) {
   EXPECT_EQ(*version, "variant=seen OMP=1 MKL=3");
 }
 
+// A process of three threads: the plug-in gives the number it was told.
+TEST(WorkerCases, ThreadsAreThoseThatTheCaseAsksFor) {
+  if (!python_has_numpy()) GTEST_SKIP() << default_python() << " has no NumPy";
+  const auto worker = Worker::create(plugin("threads.py"), quick_limits());
+  std::vector<Case> cases(5, small_case(1, 4));
+  cases[1].threads = cases[3].threads = 3;
+  cases[4].threads = 2;
+  const auto o = worker->run(pointers(cases));
+  const double expected[] = {1, 3, 1, 3, 2};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    ASSERT_EQ(o[i].kind, Kind::kOk) << o[i].message;
+    EXPECT_EQ(o[i].outputs[0].second.value(0), expected[i]) << i;
+  }
+}
+
 TEST(WorkerCases, WhatCannotBePlacedSaysSo) {
   const auto worker = Worker::create(plugin("correct.so"), quick_limits());
   std::vector<Case> cases = {small_case(1, 4), small_case(1, 4), small_case(1, 4)};

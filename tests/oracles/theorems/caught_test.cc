@@ -64,6 +64,8 @@ const std::vector<Catch>& catches() {
       {"bit.alignment", with_changed_output([](const Case& c, std::string_view, std::int64_t, double v) {
          return c.inputs[0].second->misalign % 16 == 0 ? v : rounded_up(c, v);
        })},
+      {"bit.thread_count",
+       with_changed_output([](const Case& c, std::string_view, std::int64_t, double v) { return c.threads > 1 ? rounded_up(c, v) : v; })},
       {"bit.identity_parameters", with_changed_output([](const Case& c, std::string_view, std::int64_t, double v) {
          return c.input("weight") && c.input("bias") ? v : rounded_up(c, v);
        })},
