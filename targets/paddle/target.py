@@ -7,14 +7,24 @@ Tensors are taken by DLPack: views of the caller's memory with the caller's stri
 from __future__ import annotations
 
 import functools
+import importlib.util
 import sys
 import types
 from typing import Callable
 
 import numpy as np
 
-# Builds extensions, and needs setuptools for it, which the environment has not: left out.
-sys.modules.setdefault("paddle.utils.cpp_extension", types.ModuleType("paddle.utils.cpp_extension"))
+def without_setuptools() -> None:
+    """Paddle's builder of extensions is imported with it and derives from classes of setuptools, which the environment does not have."""
+    if importlib.util.find_spec("setuptools") is not None:
+        return
+    for name, members in (("", {"__file__": __file__}), (".command", {}), *((f".command.{c}", {c: type(c, (), {})}) for c in COMMANDS)):
+        module = sys.modules["setuptools" + name] = types.ModuleType("setuptools" + name)
+        module.__dict__.update(members)
+
+
+COMMANDS = ("easy_install", "build_ext", "install")
+without_setuptools()
 
 import paddle
 import paddle.nn.functional as F
