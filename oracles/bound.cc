@@ -121,7 +121,7 @@ std::vector<ElementBound> special_row(const CaseRows& rows, const RowInputs& row
   } else {
     each([&](std::int64_t i) {
       if (nan || std::isnan(row.weight[i]) || std::isnan(row.bias[i])) return Expectation::kNan;
-      return op.centred() || std::isinf(row.x[i]) ? Expectation::kNotFinite : Expectation::kAnything;
+      return op.subtracts_mean() || std::isinf(row.x[i]) ? Expectation::kNotFinite : Expectation::kAnything;
     });
   }
   return out;
@@ -171,11 +171,16 @@ void fill_parameter_specials(const CaseRows& rows, const RowInputs& row, std::ve
   }
 }
 
-// Head, tail and radius of every ball; false: an enclosure is not finite and needs more bits.
-bool set_bounds(const std::vector<Ball>& balls, const Contract& contract, DType storage, std::vector<ElementBound>& out) {
+// Head, tail and radius of every ball; false: an enclosure is not finite and needs more bits. `last`: there are none, and such an element
+// may be anything.
+bool set_bounds(const std::vector<Ball>& balls, const Contract& contract, DType storage, bool last, std::vector<ElementBound>& out) {
   out.assign(balls.size(), {});
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (!mpfr_number_p(balls[i].centre.lower()) || !mpfr_number_p(balls[i].centre.upper())) return false;
+    if (!mpfr_number_p(balls[i].centre.lower()) || !mpfr_number_p(balls[i].centre.upper())) {
+      if (!last) return false;
+      out[i] = unbounded(Expectation::kAnything);
+      continue;
+    }
     out[i].allowed = balls[i].radius;
     out[i].limit = balls[i].limit;
     out[i].magnitude = balls[i].magnitude_before_cast.value();
@@ -192,8 +197,7 @@ std::vector<ElementBound> enclosed_bounds(const Contract& contract, DType storag
   for (;; bits *= 2) {
     const PrecisionScope precision(bits);
     const BallArithmetic arithmetic(contract, storage, n);
-    if (set_bounds(results(arithmetic), contract, storage, out)) return out;
-    if (bits >= kMostBits) return std::vector<ElementBound>(out.size(), unbounded(Expectation::kAnything));
+    if (set_bounds(results(arithmetic), contract, storage, bits >= kMostBits, out)) return out;
   }
 }
 
@@ -313,6 +317,7 @@ CaseRows::CaseRows(std::shared_ptr<const Case> owner)
   constants_.p = c.number("p", 2);
   constants_.epsilon_mode = epsilon_mode_from_name(c.text("epsilon_mode", "none"));
   constants_.learning_rate = c.number("learning_rate", 0);
+  constants_.pattern = graph_pattern_from_name(c.text("pattern", "exact"));
   for (const double w : weight_) largest_parameter_ = std::max(largest_parameter_, std::fabs(constants_.weight_offset + w));
   for (const double b : bias_) largest_parameter_ = std::max(largest_parameter_, std::fabs(b));
   parameters_finite_ = normfuzz::all_finite(weight_) && normfuzz::all_finite(bias_);

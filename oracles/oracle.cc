@@ -130,7 +130,7 @@ Values<Decide> special_row(const CaseRows& rows, const RowInputs& row, const Dec
   const OpInfo& op = rows.info();
   const bool nan = has_nan(row.x, row.n) || has_nan(row.other, row.n);
   if (op.shape == OutputShape::kRows) return {decide.special(nan || op.formula == Formula::kCosine ? kNan : infinite_norm(row))};
-  const bool all_nan = nan || op.centred() || op.shape == OutputShape::kGradients;
+  const bool all_nan = nan || op.subtracts_mean() || op.shape == OutputShape::kGradients;
   Values<Decide> out;
   for (std::int64_t i = 0; i < row.n; ++i)
     out.push_back(decide.special(all_nan || !std::isfinite(row.x[i]) ? kNan : from_zero(row.weight[i], row.bias[i])));
@@ -146,13 +146,20 @@ Values<Decide> ordinary_row(const CaseRows& rows, RowInputs row, mpfr_prec_t las
   row.bias = finite.bias.data();
   const bool whole_row = rows.info().shape == OutputShape::kGradients;  // dx_i sees every weight
   const bool nan = whole_row && !std::all_of(original.weight, original.weight + row.n, [](double w) { return std::isfinite(w); });
+  const bool divides_by_elements = rows.info().formula == Formula::kLayerNormGraph;  // some of which may be zero
   std::vector<std::optional<typename Decide::Value>> decided(static_cast<std::size_t>(rows.info().shape == OutputShape::kRows ? 1 : row.n));
   std::size_t open = decided.size();
   for (mpfr_prec_t bits = kFirstBits; open > 0; bits = std::min(2 * bits, last_bits)) {
     const PrecisionScope precision(bits);
     const std::vector<Interval> y = evaluate_formula(rows.op(), IntervalArithmetic{}, row);
     for (std::size_t i = 0; i < decided.size(); ++i) {
-      if (decided[i] || !mpfr_number_p(y[i].lower()) || !mpfr_number_p(y[i].upper())) continue;
+      if (decided[i]) continue;
+      if (!mpfr_number_p(y[i].lower()) || !mpfr_number_p(y[i].upper())) {
+        if (bits < last_bits || !divides_by_elements) continue;
+        decided[i] = decide.special(kNan);
+        --open;
+        continue;
+      }
       const double weight = original.weight[i], bias = original.bias[i];
       if (nan)
         decided[i] = decide.special(kNan);

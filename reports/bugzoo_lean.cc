@@ -45,6 +45,11 @@ noncomputable def rmsNorm (xs : List ℝ) (epsilon : ℝ) (weight bias : List �
   xs.getD i 0 / √(meanSquare xs + epsilon) * weight.getD i 0 + bias.getD i 0
 )";
 
+constexpr const char* kGraph = R"(noncomputable def mean (xs : List ℝ) : ℝ := xs.sum / xs.length
+noncomputable def centred (xs : List ℝ) : List ℝ := xs.map fun x => x - mean xs
+noncomputable def root (xs : List ℝ) (exponent : ℕ) (epsilon : ℝ) : ℝ := √(mean ((centred xs).map fun d => d ^ exponent) + epsilon)
+)";
+
 constexpr const char* kBackward = R"(noncomputable def mean (xs : List ℝ) : ℝ := xs.sum / xs.length
 noncomputable def dot (xs ys : List ℝ) : ℝ := (List.zipWith (· * ·) xs ys).sum
 noncomputable def centred (xs : List ℝ) : List ℝ := xs.map fun x => x - mean xs
@@ -157,8 +162,19 @@ Statement norm_statement(const Case& c, const Row& row, std::int64_t column) {
   return {kNorms, fmt::format("lpNormalize {} {} {}", length, x, column)};
 }
 
+// layer_norm with one node of its graph changed.
+Statement graph_statement(const Case& c, const Row& row, std::int64_t column) {
+  const std::string pattern = c.text("pattern", "exact"), x = list(row.x);
+  const std::string root = fmt::format("root {} {} {}", x, pattern == "exponent_4" ? 4 : 2, rational(c.epsilon()));
+  const std::string d = fmt::format("({}(centred {}).getD {} 0)", pattern == "swapped_sub" ? "-" : "", x, column);
+  const auto k = static_cast<std::size_t>(column);
+  return {kGraph, fmt::format("{} * {} + {}", pattern == "swapped_div" ? fmt::format("{} / {}", root, d) : fmt::format("{} / {}", d, root),
+                              rational(parameter(c, "weight", 1, 0)[k]), rational(parameter(c, "bias", 0, 0)[k]))};
+}
+
 Statement statement_of(const Case& c, const std::string& output, const std::vector<Row>& rows, std::int64_t column) {
   const OpInfo& op = *find_op(c.op);
+  if (op.formula == Formula::kLayerNormGraph) return graph_statement(c, rows[0], column);
   if (!op.affine()) return norm_statement(c, rows[0], column);
   const std::string name = op.centred() ? "layerNorm" : "rmsNorm", epsilon = rational(c.epsilon());
   const std::string weight = list(parameter(c, "weight", 1, c.number("weight_offset", 0)));

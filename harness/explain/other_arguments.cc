@@ -122,12 +122,24 @@ void of_norms(const Case& c, Calls& calls) {
     calls.add_param(fmt::format("rows along axis {}", axis), "axis and layout", "axis", std::int64_t{axis});
 }
 
+// A compiler that took one graph for another.
+void of_graphs(const Case& c, Calls& calls) {
+  for (const auto& [pattern, name] : {std::pair{"exact", "layer_norm itself: the graph was taken for it"},
+                                      {"exponent_4", "Pow(d, 4) for another exponent"},
+                                      {"swapped_sub", "mean - x for x - mean"},
+                                      {"swapped_div", "the quotient turned over"}})
+    if (c.text("pattern", "exact") != pattern) calls.add_param(name, "graph fusion", "pattern", std::string(pattern));
+  if (c.epsilon() != 0) calls.add_param("epsilon dropped", "epsilon", "epsilon", 0.0);
+}
+
 }  // namespace
 
 std::vector<Alternative> other_arguments(const Case& c, const Contract& contract) {
   Calls calls(c, contract);
   if (c.input("dy"))
     of_gradients(c, calls);
+  else if (find_op(c.op)->formula == Formula::kLayerNormGraph)
+    of_graphs(c, calls);
   else if (!find_op(c.op)->affine())
     of_norms(c, calls);
   return calls.take();

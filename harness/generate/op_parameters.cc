@@ -62,6 +62,11 @@ double layer_norm_sgd_parameters(const Stream& root, const Regime& regime, Case&
   return draw_affine_epsilon(root, regime, c);
 }
 
+double layer_norm_graph_parameters(const Stream& root, const Regime& regime, Case& c) {
+  c.params["pattern"] = std::string(root.sub("pattern").pick({"exact", "exponent_4", "exponent_4", "swapped_sub", "swapped_div"}));
+  return draw_affine_epsilon(root, regime, c);
+}
+
 double rms_norm_parameters(const Stream& root, const Regime& regime, Case& c) {
   if (root.sub("weight_offset").chance(20)) c.params["weight_offset"] = 1.0;
   return draw_affine_epsilon(root, regime, c);

@@ -28,6 +28,7 @@ double rms_norm_sgd_parameters(const Stream& root, const Regime& regime, Case& c
 double lp_norm_parameters(const Stream& root, const Regime& regime, Case& c);  // and distance
 double rms_parameters(const Stream& root, const Regime& regime, Case& c);
 double cosine_parameters(const Stream& root, const Regime& regime, Case& c);
+double layer_norm_graph_parameters(const Stream& root, const Regime& regime, Case& c);
 double lp_normalize_parameters(const Stream& root, const Regime& regime, Case& c);
 
 }  // namespace normfuzz

@@ -23,6 +23,15 @@ Geometry trailing_dimensions(Stream s, Extent extent, Case& c) {
   return {std::move(shape), leading, RowView({{extent.rows, extent.cols}}, {{extent.cols, 1}}), row_shape};
 }
 
+// The last dimension alone, without a parameter that names it.
+Geometry last_dimension(Stream s, Extent extent, Case&) {
+  const std::uint64_t p = s.below(100);
+  std::vector<std::int64_t> shape = split_extent(s, extent.rows, p < 62 ? 1 : p < 84 ? 2 : 3);
+  const auto leading = static_cast<int>(shape.size());
+  shape.push_back(extent.cols);
+  return {std::move(shape), leading, RowView({{extent.rows, extent.cols}}, {{extent.cols, 1}}), {extent.cols}};
+}
+
 // `outer` with the columns as dimension `axis`.
 Geometry with_axis(const std::vector<std::int64_t>& outer, std::size_t axis, std::int64_t cols) {
   std::vector<std::int64_t> shape = outer;
@@ -80,6 +89,7 @@ const std::vector<OpPlan>& op_plans() {
       {"distance", {kA, kB}, one_dimension, lp_norm_parameters, Sizes::kSmall},
       {"cosine", {kA, kB}, one_dimension, cosine_parameters, Sizes::kSmall},
       {"lp_normalize", {kX}, one_dimension, lp_normalize_parameters, Sizes::kSmall},
+      {"layer_norm_graph", {kX, kWeight, kBias}, last_dimension, layer_norm_graph_parameters, Sizes::kSmall},
       {"layer_norm_backward", {kX, kDy, kWeight}, trailing_dimensions, layer_norm_parameters, Sizes::kSmall},
       {"rms_norm_backward", {kX, kDy, kWeight}, trailing_dimensions, rms_norm_parameters, Sizes::kSmall},
       {"channel_layer_norm_backward", {kX, kDy, kWeight}, channels, layer_norm_parameters, Sizes::kSpatial},

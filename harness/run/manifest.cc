@@ -20,9 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // PROTOCOLS.md, 'Ops'; each also as NAME_backward and NAME_sgd. A manifest may promise an op that this program cannot judge yet.
-constexpr std::array<std::string_view, 13> kOps = {
+constexpr std::array<std::string_view, 14> kOps = {
     "layer_norm",   "rms_norm",   "channel_layer_norm", "lp_norm",    "rms",          "distance", "cosine",
-    "lp_normalize", "group_norm", "instance_norm",      "batch_norm", "add_rms_norm", "qk_norm"};
+    "lp_normalize", "group_norm", "instance_norm",      "batch_norm", "add_rms_norm", "qk_norm",  "layer_norm_graph"};
 // ERROR_MODEL.md, 'Contract fields', claims; batch_invariance is row_independence for rows run together or alone (DESIGN.md, 'Verdicts').
 constexpr std::array<std::string_view, 10> kClaims = {"determinism",   "row_independence",   "batch_invariance", "power_of_two_scale",
                                                       "sign_symmetry", "exact_constant_row", "layout",           "alignment",

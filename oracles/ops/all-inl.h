@@ -6,6 +6,7 @@
 // below.
 #include "oracles/ops/affine-inl.h"
 #include "oracles/ops/backward-inl.h"
+#include "oracles/ops/graph-inl.h"
 #include "oracles/ops/norms-inl.h"
 
 // Runs the formula named `op` on one row: y, or dx of a backward. Premise: validate() accepted the op, and it is not an update.
@@ -18,5 +19,6 @@ auto evaluate_formula(std::string_view op, const Arithmetic& a, const RowInputs&
   if (op == "distance") return distance(a, row);
   if (op == "cosine") return cosine(a, row);
   if (op == "lp_normalize") return lp_normalize(a, row);
+  if (op == "layer_norm_graph") return layer_norm_graph(a, row);
   return evaluate_affine(op, a, row);
 }

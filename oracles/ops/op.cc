@@ -6,7 +6,7 @@
 namespace normfuzz {
 
 extern const OpInfo kLayerNorm, kLayerNormBackward, kLayerNormSgd, kRmsNorm, kRmsNormBackward, kRmsNormSgd, kChannelLayerNorm,
-    kChannelLayerNormBackward, kChannelLayerNormSgd, kLpNorm, kRms, kDistance, kCosine, kLpNormalize;
+    kChannelLayerNormBackward, kChannelLayerNormSgd, kLpNorm, kRms, kDistance, kCosine, kLpNormalize, kLayerNormGraph;
 
 const std::vector<const OpInfo*>& all_ops() {
   static const std::vector<const OpInfo*> kOps = {&kLayerNorm,
@@ -22,7 +22,8 @@ const std::vector<const OpInfo*>& all_ops() {
                                                   &kChannelLayerNormBackward,
                                                   &kLayerNormSgd,
                                                   &kRmsNormSgd,
-                                                  &kChannelLayerNormSgd};
+                                                  &kChannelLayerNormSgd,
+                                                  &kLayerNormGraph};
   return kOps;
 }
 
@@ -51,7 +52,7 @@ Status validate_parameters(const OpInfo& op, const Case& c) {
                                                                       : 0;
     if (spec && spec->accepts && !spec->accepts(number)) return Error{"params." + name + ": expected " + std::string(spec->expects)};
   }
-  const bool wants_epsilon = op.affine();
+  const bool wants_epsilon = op.affine() || op.formula == Formula::kLayerNormGraph;
   if (wants_epsilon && !c.params.count("epsilon"))
     return Error{"params.epsilon: missing, expected a finite number >= 0 that float32 represents exactly"};
   const double e = c.epsilon();

@@ -20,7 +20,7 @@ struct InputSpec {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 // What is computed from a row; which elements form the row is the RowView's business, so that channel_layer_norm is kLayerNorm.
-enum class Formula : std::uint8_t { kLayerNorm, kRmsNorm, kLpNorm, kRms, kDistance, kCosine, kLpNormalize };
+enum class Formula : std::uint8_t { kLayerNorm, kRmsNorm, kLpNorm, kRms, kDistance, kCosine, kLpNormalize, kLayerNormGraph };
 
 // What the outputs of an op are, beside the rows of its input.
 enum class OutputShape : std::uint8_t {
@@ -44,6 +44,8 @@ struct OpInfo {
 
   // A row of layer_norm and its kin is centred on its mean.
   bool centred() const { return formula == Formula::kLayerNorm; }
+  // Every element contains the mean: an infinity in a row reaches all of it.
+  bool subtracts_mean() const { return centred() || formula == Formula::kLayerNormGraph; }
   // Rows are mapped by an affine weight and bias: layer_norm, rms_norm, their backwards and updates.
   bool affine() const { return formula == Formula::kLayerNorm || formula == Formula::kRmsNorm; }
 };

@@ -18,6 +18,16 @@ inline EpsilonMode epsilon_mode_from_name(std::string_view name) {
                                  : EpsilonMode::kNone;
 }
 
+// The node of a decomposed layer_norm that is another one: none, Pow(d, 4) for Pow(d, 2), mean - x for x - mean, the quotient turned over.
+enum class GraphPattern : std::uint8_t { kExact, kExponent4, kSwappedSubtraction, kSwappedDivision };
+
+inline GraphPattern graph_pattern_from_name(std::string_view name) {
+  return name == "exponent_4"    ? GraphPattern::kExponent4
+         : name == "swapped_sub" ? GraphPattern::kSwappedSubtraction
+         : name == "swapped_div" ? GraphPattern::kSwappedDivision
+                                 : GraphPattern::kExact;
+}
+
 struct RowInputs {
   std::int64_t n = 0;
   const double* x = nullptr;  // a of distance and cosine
@@ -29,6 +39,7 @@ struct RowInputs {
   double p = 2;                   // of a norm: 1 to infinity
   EpsilonMode epsilon_mode = EpsilonMode::kNone;
   double learning_rate = 0;
+  GraphPattern pattern = GraphPattern::kExact;
 };
 
 }  // namespace normfuzz

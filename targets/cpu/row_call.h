@@ -84,10 +84,11 @@ inline void require_row_op(const TargetCall& call) {
                                               "rms",
                                               "distance",
                                               "cosine",
-                                              "lp_normalize"};
+                                              "lp_normalize",
+                                              "layer_norm_graph"};
   if (std::find(std::begin(kOps), std::end(kOps), call.op()) == std::end(kOps)) throw Unsupported("no kernel for this operator");
   call.require_known({"x", "weight", "bias", "dy", "a", "b"}, {"y", "dx", "dweight", "dbias", "weight_new", "bias_new"},
-                     {"epsilon", "normalized_axis", "weight_offset", "layout", "axis", "p", "epsilon_mode", "learning_rate"});
+                     {"epsilon", "normalized_axis", "weight_offset", "layout", "axis", "p", "epsilon_mode", "learning_rate", "pattern"});
   if (!call.op().starts_with("rms_norm") && call.number("weight_offset", 0) != 0)
     throw Unsupported(std::string(call.op()) + " has no weight_offset");
 }
@@ -174,6 +175,7 @@ class RowCall {
     weight_offset = call.number("weight_offset", 0);
     p = call.number("p", 2);
     learning_rate = call.number("learning_rate", 0);
+    pattern = graph_pattern_from_name(call.text("pattern", "exact"));
     epsilon_mode = epsilon_mode_from_name(call.text("epsilon_mode", "none"));
     for (const char* name : {"dy", "b"})
       if (const DLTensor* t = call.input(name)) {
@@ -199,12 +201,13 @@ class RowCall {
     return {t, name, axes_};
   }
   RowInputs row(const double* x, const double* other) const {
-    return {cols(), x, weight.data(), bias.data(), epsilon, weight_offset, other, p, epsilon_mode, learning_rate};
+    return {cols(), x, weight.data(), bias.data(), epsilon, weight_offset, other, p, epsilon_mode, learning_rate, pattern};
   }
 
   DType storage = DType::kF32;
   double epsilon = 0, weight_offset = 0, p = 2, learning_rate = 0;
   EpsilonMode epsilon_mode = EpsilonMode::kNone;
+  GraphPattern pattern = GraphPattern::kExact;
   std::vector<double> weight, bias;  // one per column; ones and zeros when absent
 
  private:

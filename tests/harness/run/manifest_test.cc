@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"VariantTwice", kHead + "[[variant]]\nname = \"v\"\n[[variant]]\nname = \"v\"\n", "variant: two with the name \"v\""},
         Fault{"OpUnknown", kHead + "[[op]]\nname = \"softmax\"\ndtypes = []\n",
               "op[0].name: is \"softmax\", expected one of layer_norm, rms_norm, channel_layer_norm, lp_norm, rms, distance, cosine, "
-              "lp_normalize, group_norm, instance_norm, batch_norm, add_rms_norm, qk_norm, also with _backward or _sgd"},
+              "lp_normalize, group_norm, instance_norm, batch_norm, add_rms_norm, qk_norm, layer_norm_graph, also with _backward or _sgd"},
         Fault{"OpNoDtypes", kHead + "[[op]]\nname = \"rms_norm\"\n", "op[0].dtypes: missing, expected a value"},
         Fault{"OpDtype", kHead + "[[op]]\nname = \"rms_norm\"\ndtypes = [\"f8\"]\n",
               "op[0].dtypes: holds \"f8\", expected f64, f32, f16 or bf16"},
