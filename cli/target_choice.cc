@@ -18,7 +18,7 @@ Result<TargetChoice> choose_file(const std::string& item) {
   const Result<Target> target = load_target_file(item.substr(0, colon));
   if (!target) return Error{target.error()};
   for (const Variant& v : target->variants)
-    if (v.name == variant) return TargetChoice{*target, v};
+    if (v.name == variant) return TargetChoice(*target, v);
   return Error{"target '" + item + "': its manifest has no variant '" + variant + "'"};
 }
 

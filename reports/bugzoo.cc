@@ -24,7 +24,9 @@ constexpr std::int64_t kListed = 64;
 
 Contract contract_of(const Finding& f, const Target* target) {
   if (target)
-    if (const auto declared = target->contract(f.op, f.dtype)) return *declared;
+    for (const Variant& v : target->variants)
+      if (v.name == f.variant)
+        if (const auto declared = TargetChoice(*target, v).target.contract(f.op, f.dtype)) return *declared;
   return *contract_named("standard", f.dtype);
 }
 

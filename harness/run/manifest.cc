@@ -123,6 +123,7 @@ Variant read_variant(TableReader& t) {
   if (v.name.find_first_of(":,* ") != std::string::npos) t.fail("name", "expected a word without ':', ',', '*' and blanks");
   v.env = t.values("env");
   v.requires_cpu = t.text("requires");
+  v.modifiers = t.values("modifiers");
   t.finish();
   return v;
 }
@@ -211,6 +212,16 @@ void check_unique(const Target& target, std::string& error) {
       if (!promised.insert({p.op, d}).second && error.empty()) error = fmt::format("op: {} is promised twice for {}", p.op, name_of(d));
 }
 
+void check_variant_contracts(const Target& target, std::string& error) {
+  for (const Variant& v : target.variants) {
+    const TargetChoice choice(target, v);
+    for (const OpPromise& p : choice.target.promises)
+      for (const DType d : p.dtypes)
+        if (const auto contract = contract_of(p, d); !contract && error.empty())
+          error = fmt::format("variant {}: {}", v.name, contract.error());
+  }
+}
+
 Target read_root(const toml::table& root, std::string& error) {
   Target target;
   const toml::table* head = root["target"].as_table();
@@ -232,6 +243,7 @@ Target read_root(const toml::table& root, std::string& error) {
     target.promises.push_back(read_promise(op));
   });
   check_unique(target, error);
+  check_variant_contracts(target, error);
   const auto unnamed = std::find_if(target.variants.begin(), target.variants.end(), [](const Variant& v) { return v.name.empty(); });
   if (unnamed == target.variants.end())
     target.variants.insert(target.variants.begin(), Variant{});
@@ -326,6 +338,11 @@ Result<std::vector<TargetChoice>> choose_one(const std::vector<Target>& known, c
 }
 
 }  // namespace
+
+TargetChoice::TargetChoice(Target all, Variant one) : target(std::move(all)), variant(std::move(one)) {
+  for (OpPromise& promise : target.promises)
+    for (const auto& [field, value] : variant.modifiers) promise.modifiers[field] = value;
+}
 
 const OpPromise* Target::promise(std::string_view op, DType dtype) const {
   for (const OpPromise& p : promises)

@@ -24,6 +24,8 @@ struct Variant {
   std::string name;                        // empty: the default variant
   std::map<std::string, std::string> env;  // set before the worker's exec
   std::string requires_cpu;                // a flag of /proc/cpuinfo; empty: none
+  // What this variant promises otherwise than the target: on top of every op's own modifiers (another algorithm, flush to zero).
+  std::map<std::string, std::string> modifiers;
 };
 
 enum class TargetKind { kNative, kPython };
@@ -48,6 +50,9 @@ struct Target {
 struct TargetChoice {
   Target target;
   Variant variant;
+  TargetChoice() = default;
+  // With the variant's modifiers in the target's promises.
+  TargetChoice(Target all, Variant one);
   std::string label() const { return variant.name.empty() ? target.name : target.name + ":" + variant.name; }
 };
 

@@ -61,16 +61,18 @@ const nf_target* load(const char* path, std::string& reason) {
     return nullptr;
   }
   const nf_target* target = entry();
-  if (target == nullptr)
-    reason = std::string(path) + ": normfuzz_target() returned null";
-  else if (target->abi_version != NORMFUZZ_ABI_VERSION)
+  if (target == nullptr) {
+    const auto why = reinterpret_cast<const char* (*)()>(dlsym(module, "normfuzz_unavailable"));
+    reason = why != nullptr ? why() : std::string(path) + ": normfuzz_target() returned null";
+  } else if (target->abi_version != NORMFUZZ_ABI_VERSION) {
     reason = std::string(path) + ": abi_version is " + std::to_string(target->abi_version) + ", expected " +
              std::to_string(NORMFUZZ_ABI_VERSION);
-  else if (target->struct_size < sizeof(nf_target))
+  } else if (target->struct_size < sizeof(nf_target)) {
     reason = std::string(path) + ": struct_size is " + std::to_string(target->struct_size) + ", expected at least " +
              std::to_string(sizeof(nf_target));
-  else if (target->run == nullptr)
+  } else if (target->run == nullptr) {
     reason = std::string(path) + ": run is null";
+  }
   return reason.empty() ? target : nullptr;
 }
 

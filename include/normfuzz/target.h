@@ -89,8 +89,11 @@ typedef struct {
 #define NORMFUZZ_EXPORT
 #endif
 
-/* The one exported symbol. */
+/* The one exported symbol that is due. Null: nothing can run on this machine. */
 NORMFUZZ_EXPORT const nf_target* normfuzz_target(void);
+
+/* Optional, asked where normfuzz_target gives null: the reason ("no CUDA device: ..."), which stands in the lists of targets. */
+NORMFUZZ_EXPORT const char* normfuzz_unavailable(void);
 
 #ifdef __cplusplus
 }

@@ -292,6 +292,10 @@ int load_and_run(const std::filesystem::path& path) {
   const auto entry = reinterpret_cast<const nf_target* (*)()>(dlsym(module, "normfuzz_target"));
   if (entry == nullptr) return std::printf("%s\n", dlerror()), 1;
   target = entry();
+  if (const auto why = reinterpret_cast<const char* (*)()>(dlsym(module, "normfuzz_unavailable")); target == nullptr && why != nullptr) {
+    std::cout << "skipped: " << why() << "\n";
+    return 77;
+  }
   return RUN_ALL_TESTS();
 }
 

@@ -46,6 +46,7 @@ source = "s"
 [[variant]]
 name = "fast"
 env = { A = "1", B = 2, C = true }
+modifiers = { moments = "welford_tree", daz = "no" }
 [[op]]
 name = "layer_norm"
 dtypes = ["f64", "bf16"]
@@ -81,6 +82,11 @@ dtypes = ["f32"]
   EXPECT_EQ(contract->zero_denominator, ZeroDenominator::kNan);
   EXPECT_TRUE(contract->claimed("layout"));
   EXPECT_FALSE(contract->claimed("alignment"));
+  const auto fast = TargetChoice(t, t.variants[1]).target.contract("layer_norm", DType::kF64);
+  ASSERT_TRUE(fast) << fast.error();
+  EXPECT_EQ(fast->moments, kWelfordTree);
+  EXPECT_FALSE(fast->denormals_are_zero);
+  EXPECT_TRUE(fast->folded_affine);
   const auto undeclared = t.contract("layer_norm", DType::kF32);
   ASSERT_TRUE(undeclared);
   EXPECT_EQ(undeclared->name, "standard");
@@ -124,6 +130,8 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"VariantEnvNested", kHead + "[[variant]]\nname = \"v\"\nenv = { A = [1] }\n",
               "variant[0].env.A: expected a string, a number or a boolean"},
         Fault{"VariantTwice", kHead + "[[variant]]\nname = \"v\"\n[[variant]]\nname = \"v\"\n", "variant: two with the name \"v\""},
+        Fault{"VariantModifier", kHead + "[[variant]]\nname = \"v\"\nmodifiers = { ftz = \"maybe\" }\n" + kOp,
+              "variant v: contract field ftz: 'maybe', expected no or yes"},
         Fault{"OpUnknown", kHead + "[[op]]\nname = \"softmax\"\ndtypes = []\n",
               "op[0].name: is \"softmax\", expected one of layer_norm, rms_norm, channel_layer_norm, lp_norm, rms, distance, cosine, "
               "lp_normalize, group_norm, instance_norm, batch_norm, add_rms_norm, qk_norm, layer_norm_graph, also with _backward or _sgd"},

@@ -331,6 +331,7 @@ TEST(WorkerLoading, WrongAbiVersionNamesBothNumbers) { expect_unloadable(plugin(
 TEST(WorkerLoading, TooSmallATargetNamesBothNumbers) {
   expect_unloadable(plugin("small_struct.so"), "struct_size is 16, expected at least 24");
 }
+TEST(WorkerLoading, NothingToRunOnSaysWhy) { expect_unloadable(plugin("no_device.so"), "no device of this kind"); }
 TEST(WorkerLoading, MissingSymbol) { expect_unloadable(plugin("no_symbol.so"), "no symbol normfuzz_target"); }
 TEST(WorkerLoading, UnresolvedSymbol) { expect_unloadable(plugin("unresolved.so"), "undefined symbol: normfuzz_nowhere_to_be_found"); }
 TEST(WorkerLoading, CrashWhileLoading) { expect_unloadable(plugin("dies_loading.so"), "killed by signal 11 (SIGSEGV) while loading"); }
