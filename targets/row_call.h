@@ -44,11 +44,11 @@ class DeviceRowCall {
     type = element_type(x, "x");
     begin_ = call.normalized_begin(x.ndim);
     item_size_of_statistics = type == kFloat64 ? 8 : 4;
-    add_operand(x, x, "x", 0, task.x);
-    if (backward) add_operand(call.required_input("dy"), x, "dy", 0, task.dy);
+    add_rows(x, x, "x", task.x);
+    if (backward) add_rows(call.required_input("dy"), x, "dy", task.dy);
     add_parameter(call.input("weight"), x, "weight", task.weight);
     add_parameter(call.input("bias"), x, "bias", task.bias);
-    add_operand(call.required_output(backward ? "dx" : "y"), x, backward ? "dx" : "y", 0, task.result);
+    add_rows(call.required_output(backward ? "dx" : "y"), x, backward ? "dx" : "y", task.result);
     add_parameter(call.output("dweight"), x, "dweight", task.dweight);
     add_parameter(call.output("dbias"), x, "dbias", task.dbias);
     merge_dimensions(x);
@@ -71,11 +71,16 @@ class DeviceRowCall {
     TaskTensor* out;
   };
 
+  // Of x's shape and type.
+  void add_rows(const DLTensor& tensor, const DLTensor& x, const char* name, TaskTensor& out) {
+    if (!same_dtype(tensor, x)) throw Unsupported(std::string(name) + " has another element type than x");
+    add_operand(tensor, x, name, 0, out);
+  }
+
   void add_operand(const DLTensor& tensor, const DLTensor& x, const char* name, int32_t first_dimension, TaskTensor& out) {
     bool same = tensor.ndim == x.ndim - first_dimension;
     for (int32_t i = 0; same && i < tensor.ndim; ++i) same = tensor.shape[i] == x.shape[first_dimension + i];
     if (!same) throw Rejected(std::string(name) + ": shape differs from x's, or from that of its rows");
-    if (first_dimension == 0 && !same_dtype(tensor, x)) throw Unsupported(std::string(name) + " has another element type than x");
     out.type = element_type(tensor, name);
     if (out.type == kFloat64 && type != kFloat64)
       throw Unsupported(std::string(name) + " is f64 and x is not: accumulation in f32 would round it");
