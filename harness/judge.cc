@@ -135,7 +135,7 @@ bool CaseJudge::one_feature(std::int64_t slice, std::int64_t i, double got, cons
   const OpInfo& op = rows_.info();
   if (!op.centred() || rows_.cols() != 1 || op.shape == OutputShape::kUpdate || !rows_.parameters_finite()) return false;
   const bool sums = rows_.is_sums(slice);
-  if (sums ? i != 0 || !rows_.all_finite() : !rows_.finite(slice)) return false;
+  if (sums ? i >= rows_.parameters() || !rows_.all_finite() : !rows_.finite(slice)) return false;
   const RowInputs in = rows_.row(sums ? 0 : slice);
   if (!one_feature_law_applies(contract, in.epsilon, in.weight[0])) return false;
   if (op.shape == OutputShape::kGradients && !gradient_law_applies(contract, rows_, sums ? 0 : slice, sums ? rows_.rows() : slice + 1))
@@ -291,7 +291,7 @@ void CaseJudge::note_laws(const Outcome& outcome, GradeNotes& notes) {
   const Tensor* y = &outcome.outputs[0].second;
   const DType storage = rows_.storage();
   const auto count = [&](const char* law, bool held) { ++(held ? notes.laws[law].held : notes.laws[law].broken); };
-  std::vector<double> previous;
+  std::vector<double> previous, own;  // row, weights and biases
   for (std::int64_t r = 0; r < rows_.rows(); ++r) {
     if (!rows_.finite(r) || !rows_.parameters_finite()) {
       previous.clear();
@@ -306,12 +306,15 @@ void CaseJudge::note_laws(const Outcome& outcome, GradeNotes& notes) {
       count("constant_row", exact);
     }
     const auto same = [](double a, double b) { return a == b && std::signbit(a) == std::signbit(b); };
-    if (static_cast<std::int64_t>(previous.size()) == in.n && std::equal(previous.begin(), previous.end(), in.x, same)) {
+    own.assign(in.x, in.x + in.n);
+    own.insert(own.end(), in.weight, in.weight + in.n);
+    own.insert(own.end(), in.bias, in.bias + in.n);
+    if (std::equal(previous.begin(), previous.end(), own.begin(), own.end(), same)) {
       bool equal = true;
       for (std::int64_t i = 0; i < in.n; ++i) equal = equal && y->bits(rows_.view().index(r, i)) == y->bits(rows_.view().index(r - 1, i));
       count("equal_rows", equal);
     }
-    previous.assign(in.x, in.x + in.n);
+    previous.swap(own);
   }
 }
 

@@ -215,13 +215,13 @@ std::vector<ElementBound> row_bounds(const CaseRows& rows, std::int64_t r, const
 }
 
 // What keeps a column of the sums over all rows from having an enclosure.
-struct ColumnSpecials {
+struct ColumnSpecials {                                            // by parameter
   std::vector<char> nan_weight, open_weight, nan_bias, open_bias;  // must be NaN; must not be finite
   bool anything = false;                                           // an order of operations decides
   bool zero_divisor = false;
 
   explicit ColumnSpecials(const CaseRows& rows) {
-    const auto n = static_cast<std::size_t>(rows.cols());
+    const auto n = static_cast<std::size_t>(rows.parameters());
     nan_weight = open_weight = nan_bias = open_bias = std::vector<char>(n, 0);
     for (std::int64_t r = 0; r < rows.rows(); ++r) {
       const RowInputs row = rows.row(r);
@@ -230,14 +230,15 @@ struct ColumnSpecials {
       if (rows.finite(r)) continue;
       const bool nan = has_nan(row.x, row.n);
       bool infinite = false;
-      for (std::int64_t j = 0; j < row.n; ++j) infinite = infinite || std::isinf(row.x[j]);
-      for (std::size_t j = 0; j < n; ++j) {
-        const double dy = row.other[j];
+      for (std::int64_t i = 0; i < row.n; ++i) infinite = infinite || std::isinf(row.x[i]);
+      for (std::int64_t i = 0; i < row.n; ++i) {
+        const double dy = row.other[i];
+        const auto j = static_cast<std::size_t>(rows.view().parameter(r, i));
         nan_bias[j] |= std::isnan(dy);
         open_bias[j] |= !std::isfinite(dy);
         nan_weight[j] |= nan || std::isnan(dy);
         // xhat is NaN in every column of a centred row with an infinity, and x_j r = inf 0 in that column of rms_norm.
-        open_weight[j] |= !std::isfinite(dy) || (infinite && (rows.info().centred() || std::isinf(row.x[j])));
+        open_weight[j] |= !std::isfinite(dy) || (infinite && (rows.info().centred() || std::isinf(row.x[i])));
       }
       anything = anything || (infinite && !rows.info().centred());
     }
@@ -257,17 +258,16 @@ struct ColumnSpecials {
 };
 
 std::vector<ElementBound> sums_bounds(const CaseRows& rows, const Contract& contract, mpfr_prec_t bits) {
-  const auto n = static_cast<std::size_t>(rows.cols());
+  const auto n = static_cast<std::size_t>(rows.parameters());
   std::vector<ElementBound> out = enclosed_bounds(contract, rows.slice_storage(rows.slices() - 1), rows.cols(), bits,
                                                   [&](const BallArithmetic& a) { return cast_results(a, summed_over_rows(rows, a)); });
   const ColumnSpecials specials(rows);
-  const RowInputs parameters = rows.row(0);
   const bool update = rows.info().shape == OutputShape::kUpdate;
   for (std::size_t k = 0; k < out.size(); ++k) {
     const std::size_t j = k % n;
     const bool weight = k < n;
     specials.apply(j, weight, out[k]);
-    const double parameter = (weight ? parameters.weight : parameters.bias)[j];
+    const double parameter = (weight ? rows.weights() : rows.biases())[j];
     if (update && !std::isfinite(parameter)) out[k] = unbounded(not_finite(std::isnan(parameter)));
   }
   return out;
@@ -303,11 +303,10 @@ CaseRows::CaseRows(std::shared_ptr<const Case> owner)
     storage_.push_back(tensor.dtype);
     sizes_.push_back(tensor.size());
   }
-  weight_ = values_of(c.input("weight"), view_.cols(), 1);
-  bias_ = values_of(c.input("bias"), view_.cols(), 0);
+  weight_ = values_of(c.input("weight"), view_.parameters(), 1);
+  bias_ = values_of(c.input("bias"), view_.parameters(), 0);
+  parameter_by_column_ = view_.parameter_by_column();
   constants_.n = cols();
-  constants_.weight = weight_.data();
-  constants_.bias = bias_.data();
   constants_.epsilon = c.epsilon();
   constants_.weight_offset = c.number("weight_offset", 0);
   constants_.p = c.number("p", 2);
@@ -318,6 +317,7 @@ CaseRows::CaseRows(std::shared_ptr<const Case> owner)
   parameters_finite_ = normfuzz::all_finite(weight_) && normfuzz::all_finite(bias_);
   row_.resize(static_cast<std::size_t>(cols()));
   other_row_.resize(other_ ? row_.size() : 0);
+  for (auto* v : {&weight_row_, &bias_row_}) v->resize(parameter_by_column_ ? 0 : row_.size());
   for (std::int64_t r = 0; r < rows(); ++r) {
     const RowInputs in = row(r);
     if (normfuzz::all_finite(in.x, cols()) && (!other_ || normfuzz::all_finite(in.other, cols()))) continue;
@@ -328,13 +328,13 @@ CaseRows::CaseRows(std::shared_ptr<const Case> owner)
 
 std::int64_t CaseRows::slice_size(std::int64_t slice) const {
   if (!is_sums(slice)) return info_->shape == OutputShape::kRows ? 1 : cols();
-  return cols() * (static_cast<std::int64_t>(outputs_.size()) - (info_->shape == OutputShape::kGradients ? 1 : 0));
+  return parameters() * (static_cast<std::int64_t>(outputs_.size()) - (info_->shape == OutputShape::kGradients ? 1 : 0));
 }
 
 OutputElement CaseRows::element(std::int64_t slice, std::int64_t i) const {
   if (info_->shape == OutputShape::kRows) return {0, slice};
   if (!is_sums(slice)) return {0, view_.index(slice, i)};
-  return {static_cast<int>(i / cols()) + (info_->shape == OutputShape::kGradients ? 1 : 0), i % cols()};
+  return {static_cast<int>(i / parameters()) + (info_->shape == OutputShape::kGradients ? 1 : 0), i % parameters()};
 }
 
 std::int64_t CaseRows::elements() const {
@@ -345,8 +345,13 @@ std::int64_t CaseRows::elements() const {
 
 RowInputs CaseRows::row(std::int64_t r) const {
   RowInputs row = constants_;
-  row.weight = weight_.data();
-  row.bias = bias_.data();
+  row.weight = parameter_by_column_ ? weight_.data() : weight_row_.data();
+  row.bias = parameter_by_column_ ? bias_.data() : bias_row_.data();
+  for (std::size_t i = 0; i < weight_row_.size(); ++i) {
+    const auto at = static_cast<std::size_t>(view_.parameter(r, static_cast<std::int64_t>(i)));
+    weight_row_[i] = weight_[at];
+    bias_row_[i] = bias_[at];
+  }
   decode_row(*x_, view_, r, row_.data());
   row.x = row_.data();
   if (other_) {

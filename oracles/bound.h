@@ -39,8 +39,8 @@ struct OutputElement {
 };
 
 // Decoded inputs of a case, row by row through the op's RowView, and its outputs in slices that are judged together: slice r is what row r
-// gives; one more slice, in front of nothing else, holds the sums over all rows (dweight and dbias of a backward, every output of an
-// update).
+// gives; one more slice, in front of nothing else, holds what there is one of per weight: the sums over all rows (dweight and dbias of a
+// backward, every output of an update).
 class CaseRows {
  public:
   explicit CaseRows(const Case& c);          // premise: validate(c); keeps a copy of the inputs
@@ -49,6 +49,10 @@ class CaseRows {
   const RowView& view() const { return view_; }
   std::int64_t rows() const { return view_.rows(); }
   std::int64_t cols() const { return view_.cols(); }
+  // Elements of weight and bias, given or not, by their logical index; ones and zeros where absent.
+  std::int64_t parameters() const { return static_cast<std::int64_t>(weight_.size()); }
+  const std::vector<double>& weights() const { return weight_; }
+  const std::vector<double>& biases() const { return bias_; }
   const std::string& op() const { return case_->op; }
 
   std::int64_t slices() const { return (info_->shape == OutputShape::kUpdate ? 0 : rows()) + (has_sums() ? 1 : 0); }
@@ -66,6 +70,7 @@ class CaseRows {
   bool finite(std::int64_t r) const { return finite_.empty() || finite_[static_cast<std::size_t>(r)]; }
   bool all_finite() const { return finite_.empty(); }
   bool parameters_finite() const { return parameters_finite_; }
+  double learning_rate() const { return constants_.learning_rate; }
   // Largest |weight_offset + weight| or |bias|.
   double largest_parameter() const { return largest_parameter_; }
 
@@ -81,11 +86,12 @@ class CaseRows {
   std::vector<DType> storage_;
   std::vector<std::int64_t> sizes_;
   std::vector<double> weight_, bias_;
-  RowInputs constants_;  // all but the numbers of a row
+  bool parameter_by_column_ = true;  // then a row's weights are weight_ itself
+  RowInputs constants_;              // all but the numbers of a row
   double largest_parameter_ = 0;
   std::vector<char> finite_;  // by row; empty: all are
   bool parameters_finite_ = true;
-  mutable std::vector<double> row_, other_row_;  // the row handed out last
+  mutable std::vector<double> row_, other_row_, weight_row_, bias_row_;  // the row handed out last
 };
 
 // One bound per element of a slice, in slice order, with MPFR enclosures of `bits` bits (raised further while an enclosure is not finite).

@@ -10,7 +10,7 @@ CaseBounds::Place CaseBounds::place(int output, std::int64_t index) {
   const OutputShape shape = rows_.info().shape;
   if (shape == OutputShape::kRows) return {index, 0};
   const int first_sum = shape == OutputShape::kUpdate ? 0 : shape == OutputShape::kGradients ? 1 : 1 << 30;
-  if (output >= first_sum) return {rows_.slices() - 1, (output - first_sum) * rows_.cols() + index};
+  if (output >= first_sum) return {rows_.slices() - 1, (output - first_sum) * rows_.parameters() + index};
   if (places_.empty()) {
     places_.resize(static_cast<std::size_t>(rows_.rows() * rows_.cols()));
     for (std::int64_t r = 0; r < rows_.rows(); ++r)

@@ -187,32 +187,31 @@ Values<Decide> row_values(const CaseRows& rows, std::int64_t r, Reading reading,
   return no_spread_row(rows, row, row.epsilon == 0 && reading == Reading::kIeee, decide);
 }
 
-// Columns of the sums that a number which is not finite, or a division 0/0 in the IEEE reading, makes NaN (an infinite sum is NaN here
+// Weights whose sums a number which is not finite, or a division 0/0 in the IEEE reading, makes NaN (an infinite sum is NaN here
 // too).
 std::vector<char> spoiled_columns(const CaseRows& rows, Reading reading, bool weight) {
-  std::vector<char> spoiled(static_cast<std::size_t>(rows.cols()), 0);
+  std::vector<char> spoiled(static_cast<std::size_t>(rows.parameters()), 0);
   for (std::int64_t r = 0; r < rows.rows(); ++r) {
     const RowInputs row = rows.row(r);
     const bool x_nan = has_nan(row.x, row.n), centred = rows.info().centred();
     const bool x_infinite = std::any_of(row.x, row.x + row.n, [](double v) { return std::isinf(v); });
     const bool zero_by_zero = reading == Reading::kIeee && divides_by_zero(rows.info(), row);
-    for (std::size_t j = 0; j < spoiled.size(); ++j)
-      spoiled[j] |=
-          !std::isfinite(row.other[j]) || (weight && (x_nan || zero_by_zero || (x_infinite && (centred || std::isinf(row.x[j])))));
+    for (std::int64_t i = 0; i < row.n; ++i)
+      spoiled[static_cast<std::size_t>(rows.view().parameter(r, i))] |=
+          !std::isfinite(row.other[i]) || (weight && (x_nan || zero_by_zero || (x_infinite && (centred || std::isinf(row.x[i])))));
   }
   return spoiled;
 }
 
 template <class Decide>
 Values<Decide> sum_values(const CaseRows& rows, Reading reading, mpfr_prec_t last_bits, const Decide& decide) {
-  const auto n = static_cast<std::size_t>(rows.cols());
+  const auto n = static_cast<std::size_t>(rows.parameters());
   const std::vector<char> weights = spoiled_columns(rows, reading, true), biases = spoiled_columns(rows, reading, false);
-  const RowInputs row = rows.row(0);
   const bool update = rows.info().shape == OutputShape::kUpdate;
   std::vector<std::optional<typename Decide::Value>> decided(static_cast<std::size_t>(rows.slice_size(rows.slices() - 1)));
   std::size_t open = decided.size();
   for (std::size_t k = 0; k < decided.size(); ++k) {
-    const double parameter = (k < n ? row.weight : row.bias)[k % n];
+    const double parameter = (k < n ? rows.weights() : rows.biases())[k % n];
     if (!(k < n ? weights : biases)[k % n] && (!update || std::isfinite(parameter))) continue;
     const bool infinite = update && !(k < n ? weights : biases)[k % n];
     decided[k] = decide.special(infinite ? parameter : kNan);

@@ -218,7 +218,7 @@ bool row_matches(const CaseRows& rows, std::int64_t r, const Tensor& y, const Ch
     return true;
   }
   if (!(f.variance + f.epsilon > 0) || !std::isfinite(static_cast<double>(f.denominator)) || !(f.denominator > 0)) return false;
-  const Case c = as_case(rows.op(), f);
+  const Case c = as_case(f.centred ? "layer_norm" : "rms_norm", f);
   const CaseRows alternative(c);
   if (!alternative.parameters_finite()) return false;
   const std::vector<ElementBound> bounds = slice_bounds(alternative, 0, contract);

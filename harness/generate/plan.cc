@@ -65,6 +65,55 @@ Geometry channels(Stream s, Extent extent, Case& c) {
   return g;
 }
 
+// Batches of images, [N, C, positions..] or [N, positions.., C]. `samples` times the channels' `groups` rows of `members` channels each.
+Geometry images(Stream& s, Case& c, std::int64_t samples, std::int64_t groups, std::int64_t members, std::int64_t positions,
+                int least_rank) {
+  const std::uint64_t p = s.below(100);
+  int rank = p < 15 ? 2 : p < 45 ? 3 : p < 88 ? 4 : 5;
+  if (positions > 1) rank = std::max(rank, 3);
+  rank = std::max(rank, least_rank);
+  const bool last = s.chance(40), explicit_default = s.chance(40);
+  if (last)
+    c.params["layout"] = std::string("nhwc");
+  else if (explicit_default)
+    c.params["layout"] = std::string("nchw");
+  std::vector<std::int64_t> shape = rank > 2 ? split_extent(s, positions, rank - 2) : std::vector<std::int64_t>{};
+  const std::size_t channel = last ? static_cast<std::size_t>(rank) - 1 : 1;
+  shape.insert(shape.begin(), samples);
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(channel), groups * members);
+  const auto strides = dense_strides(shape);
+  std::vector<Axis> outer = {{samples, strides[0]}, {groups, members * strides[channel]}}, inner = {{members, strides[channel]}};
+  for (std::size_t i = 1; i < shape.size(); ++i)
+    if (i != channel) inner.push_back({shape[i], strides[i]});
+  Geometry g{shape, last ? 1 : 2, RowView(std::move(outer), std::move(inner)), {groups * members}};
+  if (!last && rank > 2 && s.chance(12)) {  // channels last in memory
+    g.memory_order = {channel};
+    for (std::size_t i = static_cast<std::size_t>(rank); i-- > 0;)
+      if (i != channel) g.memory_order.push_back(i);
+  }
+  return g;
+}
+
+// A divisor of n: 1, n, or what one factor of a random split is.
+std::int64_t draw_divisor(Stream& s, std::int64_t n) {
+  const std::uint64_t kind = s.below(100);
+  const std::vector<std::int64_t> parts = split_extent(s, n, 2);
+  return kind < 20 ? 1 : kind < 40 ? n : parts[s.below(2)];
+}
+
+// Rows are groups of channels: one group and one channel per group are both common.
+Geometry channel_groups(Stream s, Extent extent, Case& c) {
+  const std::int64_t groups = draw_divisor(s, extent.rows), members = draw_divisor(s, extent.cols);
+  c.params["groups"] = groups;
+  return images(s, c, extent.rows / groups, groups, members, extent.cols / members, 2);
+}
+
+// Rows are the positions of one channel of one sample.
+Geometry single_channels(Stream s, Extent extent, Case& c) {
+  const std::int64_t channels = draw_divisor(s, extent.rows);
+  return images(s, c, extent.rows / channels, channels, 1, extent.cols, 3);
+}
+
 }  // namespace
 
 const std::vector<OpPlan>& op_plans() {
@@ -86,6 +135,8 @@ const std::vector<OpPlan>& op_plans() {
       {"layer_norm_sgd", {kX, kDy, kPresentWeight, kBias}, trailing_dimensions, layer_norm_sgd_parameters, Sizes::kSmall},
       {"rms_norm_sgd", {kX, kDy, kPresentWeight}, trailing_dimensions, rms_norm_sgd_parameters, Sizes::kSmall},
       {"channel_layer_norm_sgd", {kX, kDy, kPresentWeight, kBias}, channels, layer_norm_sgd_parameters, Sizes::kSpatial},
+      {"group_norm", {kX, kWeight, kBias}, channel_groups, layer_norm_parameters, Sizes::kSpatial},
+      {"instance_norm", {kX, kWeight, kBias}, single_channels, layer_norm_parameters, Sizes::kSpatial},
   };
   return plans;
 }

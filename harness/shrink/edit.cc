@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <set>
 
 #include "harness/generate/layout.h"
 #include "oracles/ops/geometry.h"
@@ -29,6 +30,15 @@ Tensor select(const Tensor& t, int axis, std::span<const std::int64_t> keep) {
   return out;
 }
 
+// Of the kept channels: their groups.
+std::int64_t groups_of(const Case& c, std::span<const std::int64_t> keep) {
+  const std::int64_t members = main_input(c).shape[static_cast<std::size_t>(geometry::image_channel_axis(c))] / c.integer("groups", 1);
+  std::set<std::int64_t> groups;
+  for (const std::int64_t k : keep) groups.insert(k / members);
+  const auto count = static_cast<std::int64_t>(groups.size());
+  return count > 0 && static_cast<std::int64_t>(keep.size()) % count == 0 ? count : 1;
+}
+
 void erase_axis(Tensor& t, std::size_t axis) {
   t.shape.erase(t.shape.begin() + static_cast<std::ptrdiff_t>(axis));
   t.strides.erase(t.strides.begin() + static_cast<std::ptrdiff_t>(axis));
@@ -49,6 +59,7 @@ bool is_row_input(std::string_view name) { return name == "x" || name == "dy" ||
 
 RowKind row_kind(const Case& c) {
   const auto rows = find_op(c.op)->rows;
+  if (rows == geometry::group_rows || rows == geometry::instance_rows) return RowKind::kGroups;
   return rows == geometry::trailing_rows ? RowKind::kTrailing : rows == geometry::channel_rows ? RowKind::kChannels : RowKind::kAxis;
 }
 
@@ -58,6 +69,8 @@ int row_axis(const Case& c) {
       return geometry::first_normalized_axis(c);
     case RowKind::kChannels:
       return geometry::channel_axis(c);
+    case RowKind::kGroups:
+      return geometry::image_channel_axis(c);
     case RowKind::kAxis:
       break;
   }
@@ -79,6 +92,7 @@ Case select(const Case& c, int axis, std::span<const std::int64_t> keep) {
   Case out = c;
   const RowKind kind = row_kind(c);
   const int first = row_axis(c);
+  if (c.params.count("groups") && axis == first) out.params["groups"] = groups_of(c, keep);
   for (auto& [name, t] : out.inputs) {
     if (!t) continue;
     if (is_row_input(name))
@@ -90,7 +104,7 @@ Case select(const Case& c, int axis, std::span<const std::int64_t> keep) {
 }
 
 std::vector<Form> forms_of(const Case& c) {
-  if (row_kind(c) == RowKind::kTrailing) return {Form::kRows};
+  if (row_kind(c) == RowKind::kTrailing || row_kind(c) == RowKind::kGroups) return {Form::kRows};
   if (row_kind(c) == RowKind::kAxis) return {Form::kRows, Form::kColumns};
   return {Form::kRows, Form::kColumns, Form::kChannelsLast};
 }
@@ -98,11 +112,41 @@ std::vector<Form> forms_of(const Case& c) {
 Form form_of(const Case& c) {
   if (row_kind(c) == RowKind::kTrailing) return Form::kRows;
   if (row_kind(c) == RowKind::kAxis) return row_axis(c) == main_input(c).rank() - 1 ? Form::kRows : Form::kColumns;
+  if (row_kind(c) == RowKind::kGroups) return c.text("layout", "nchw") == "nhwc" ? Form::kChannelsLast : Form::kRows;
   if (main_input(c).rank() == 2) return Form::kRows;
   return c.text("layout", "nchw") == "nhwc" ? Form::kChannelsLast : Form::kColumns;
 }
 
+namespace {
+
+// The plain form of groups; only parameters of the rows that are kept stay.
+Case arranged_groups(const Case& c, std::span<const std::int64_t> rows, std::span<const std::int64_t> cols) {
+  const RowView from = view_of(c);
+  const auto r = static_cast<std::int64_t>(rows.size()), n = static_cast<std::int64_t>(cols.size());
+  const bool groups = takes(c, "groups");
+  Case out = c;
+  out.params.erase("layout");
+  if (groups) out.params["groups"] = r;
+  for (auto& [name, t] : out.inputs) {
+    if (!t) continue;
+    const bool row_input = is_row_input(name), by_element = row_input || groups;
+    std::vector<std::int64_t> shape = {by_element ? r * n : r};
+    if (row_input) shape = groups ? std::vector<std::int64_t>{1, r * n} : std::vector<std::int64_t>{1, r, n};
+    Tensor fresh = Tensor::zeros(t->dtype, shape);
+    for (std::int64_t i = 0; i < r; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        const std::int64_t row = rows[static_cast<std::size_t>(i)], col = cols[static_cast<std::size_t>(j)];
+        fresh.set_bits(by_element ? i * n + j : i, t->bits(row_input ? from.index(row, col) : from.parameter(row, col)));
+      }
+    t = std::move(fresh);
+  }
+  return out;
+}
+
+}  // namespace
+
 Case arranged(const Case& c, std::span<const std::int64_t> rows, std::span<const std::int64_t> cols, Form form) {
+  if (row_kind(c) == RowKind::kGroups) return arranged_groups(c, rows, cols);
   const RowView from = view_of(c);
   const bool channels = row_kind(c) == RowKind::kChannels;
   const auto r = static_cast<std::int64_t>(rows.size()), n = static_cast<std::int64_t>(cols.size());
@@ -152,6 +196,7 @@ std::optional<Case> without_axis(const Case& c, int axis) {
   if (kind != RowKind::kTrailing && axis == first) return std::nullopt;
   if (kind == RowKind::kTrailing && axis == first && axis == rank - 1) return std::nullopt;
   // nchw of rank 5 loses a dimension of space, of rank 4 the batch; of rank 3 none.
+  if (kind == RowKind::kGroups && (axis == 0 || rank == (takes(c, "groups") ? 2 : 3))) return std::nullopt;
   const bool nchw = kind == RowKind::kChannels && first != rank - 1;
   if (nchw && (rank == 5 ? axis < first : rank == 4 ? axis > 0 : true)) return std::nullopt;
   Case out = c;
@@ -162,7 +207,7 @@ std::optional<Case> without_axis(const Case& c, int axis) {
     else if (kind == RowKind::kTrailing && axis >= first)
       erase_axis(*t, static_cast<std::size_t>(axis - first));
   }
-  if (kind == RowKind::kChannels) return out;
+  if (kind == RowKind::kChannels || kind == RowKind::kGroups) return out;
   const char* parameter = kind == RowKind::kTrailing ? "normalized_axis" : "axis";
   const std::int64_t begin = axis < first ? first - 1 : first;
   if (begin == rank - 2)

@@ -1,5 +1,5 @@
 // Edits of a case that keep it valid, whatever its op: what the shrinker's passes and the explainer's ablations are made of.
-// Row inputs (x, dy, a, b) have the same shape and are edited alike; weight and bias have the shape of a row.
+// Row inputs (x, dy, a, b) have the same shape and are edited alike; weight and bias have the shape of a row, or one element per channel.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ std::string main_name(const Case& c);
 const Tensor& main_input(const Case& c);
 bool is_row_input(std::string_view name);
 
-// What the elements of a row are: trailing dimensions, the channels, one axis.
-enum class RowKind : std::uint8_t { kTrailing, kChannels, kAxis };
+// What the elements of a row are: trailing dimensions, the channels, one axis; channels of a batch of images with their positions.
+enum class RowKind : std::uint8_t { kTrailing, kChannels, kAxis, kGroups };
 RowKind row_kind(const Case& c);
-// The dimension that a row lies along; of kTrailing the first of them.
+// The dimension that a row lies along; of kTrailing the first of them; of kGroups that of the channels.
 int row_axis(const Case& c);
 
 // An element of an output by row and column; of a sum over all rows: row 0.
@@ -38,11 +38,13 @@ struct Place {
 };
 Place place_of(const Case& c, std::string_view output, std::int64_t index);
 
-// Keeps the given indices of one dimension of the row inputs, in every input that has it; strides and offsets stay.
+// Keeps the given indices of one dimension of the row inputs, in every input that has it; strides and offsets stay. Of channels in groups,
+// as many groups stay as the kept ones come from, if they still divide them.
 Case select(const Case& c, int axis, std::span<const std::int64_t> keep);
 
 // How a few rows lie in a tensor. Of kRows: [rows, cols]. Of kColumns: one axis as [cols, rows] along axis 0, channels as
-// [1, cols, 1, rows] in nchw. Of kChannelsLast: channels as [1, 1, rows, cols] in nhwc.
+// [1, cols, 1, rows] in nchw. Of kChannelsLast: channels as [1, 1, rows, cols] in nhwc. Groups have one plain form, kRows: one sample whose
+// groups are the rows, of one position (instance_norm: whose channels are).
 enum class Form : std::uint8_t { kRows, kColumns, kChannelsLast };
 std::vector<Form> forms_of(const Case& c);  // that its op has
 Form form_of(const Case& c);                // nearest to the case's own

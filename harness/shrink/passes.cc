@@ -117,6 +117,17 @@ std::vector<Case> shorter_axes(const Case& c, const Focus& focus) {
   for (int axis = 0; axis < x.rank(); ++axis)
     for (const Indices& keep : subsets(x.shape[static_cast<std::size_t>(axis)], along(c, focus, axis)))
       out.push_back(select(c, axis, keep));
+  // The same members of every group.
+  if (const std::int64_t groups = c.integer("groups", 1); groups > 1) {
+    const int axis = row_axis(c);
+    const std::int64_t members = x.shape[static_cast<std::size_t>(axis)] / groups;
+    for (const Indices& keep : subsets(members, along(c, focus, axis) % members)) {
+      Indices all;
+      for (std::int64_t g = 0; g < groups; ++g)
+        for (const std::int64_t k : keep) all.push_back(g * members + k);
+      out.push_back(select(c, axis, all));
+    }
+  }
   return out;
 }
 
@@ -223,6 +234,16 @@ void with_numbers(const Case& c, const char* name, std::vector<double> values, s
   }
 }
 
+// Fewer groups of the same channels.
+void with_groups(const Case& c, std::vector<Case>& out) {
+  const std::int64_t groups = c.integer("groups", 1);
+  for (std::int64_t fewer = 1; fewer < std::min<std::int64_t>(groups, 65); ++fewer)
+    if (groups % fewer == 0) {
+      out.push_back(c);
+      out.back().params["groups"] = fewer;
+    }
+}
+
 // Spelled out although it is the default.
 void without_defaults(const Case& c, std::vector<Case>& out) {
   for (const char* name : {"normalized_axis", "axis", "layout"})
@@ -251,6 +272,7 @@ std::vector<Case> simpler_parameters(const Case& c) {
   if (weight && bias && weight->dtype != c.dtype())
     out.push_back(with_input(with_input(c, "weight", cast(*weight, c.dtype())), "bias", cast(*bias, c.dtype())));
   without_defaults(c, out);
+  with_groups(c, out);
   with_numbers(c, "p", {1, std::numeric_limits<double>::infinity(), 3, 4, 1.5}, out);
   with_numbers(c, "learning_rate", {1, 0.5, 0x1p-10}, out);
   with_epsilons(c, out);

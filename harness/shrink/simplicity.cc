@@ -46,6 +46,7 @@ std::int64_t number_cost(const Case& c, const OpInfo& op) {
   if (mode != "none") cost += mode == "add_inside" ? 64 : mode == "add_outside" ? 65 : mode == "max_norm" ? 66 : 67;
   if (const double p = c.number("p", 2); p != 2) cost += p == 1 ? 1 : std::isinf(p) ? 2 : 2 + value_cost(p);
   if (c.params.count("learning_rate")) cost += std::abs(value_cost(c.number("learning_rate", 0)) - value_cost(1));
+  cost += std::max<std::int64_t>(0, c.integer("groups", 1) - 1);
   return cost + (form_of(c) == Form::kRows ? 0 : kOtherAxis) + (form_of(c) == Form::kChannelsLast ? 1 : 0);
 }
 

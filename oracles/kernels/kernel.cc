@@ -24,18 +24,18 @@ std::vector<double> run_in(const KernelOptions& kernel, std::string_view op, DTy
 template <class T>
 std::vector<double> sums_in(const KernelOptions& kernel, const CaseRows& rows, std::int64_t slice) {
   const RoundedArithmetic<T> arithmetic(kernel, rows.slice_storage(slice));
-  const auto n = static_cast<std::size_t>(rows.cols());
+  const auto n = static_cast<std::size_t>(rows.parameters());
   ParameterGradients<RoundedArithmetic<T>> sums;
   sums.weight.assign(n, arithmetic.start());
   sums.bias.assign(n, arithmetic.start());
-  for (std::int64_t r = 0; r < rows.rows(); ++r) sums.add(rows.op(), arithmetic, rows.row(r));
-  const RowInputs row = rows.row(0);
+  for (std::int64_t r = 0; r < rows.rows(); ++r)
+    sums.add(rows.op(), arithmetic, rows.row(r), [&](std::int64_t i) { return rows.view().parameter(r, i); });
   std::vector<double> out;
   for (std::size_t k = 0; k < static_cast<std::size_t>(rows.slice_size(slice)); ++k) {
     const T gradient = (k < n ? sums.weight : sums.bias)[k % n].total();
-    const double parameter = (k < n ? row.weight : row.bias)[k % n];
+    const double parameter = (k < n ? rows.weights() : rows.biases())[k % n];
     const bool update = rows.info().shape == OutputShape::kUpdate;
-    out.push_back(arithmetic.cast(static_cast<double>(update ? updated(arithmetic, parameter, row.learning_rate, gradient) : gradient)));
+    out.push_back(arithmetic.cast(static_cast<double>(update ? updated(arithmetic, parameter, rows.learning_rate(), gradient) : gradient)));
   }
   return out;
 }

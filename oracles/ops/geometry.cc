@@ -63,10 +63,34 @@ Status validate_affine(const Case& c, const std::vector<std::int64_t>& row_shape
 
 // Dimensions first .. end - 1 are the row; the others, in order, tell rows apart.
 RowView rows_along(const Tensor& x, int first, int end) {
-  const auto strides = dense_strides(x.shape);
+  const auto strides = dense_strides(x.shape), parameters = dense_strides({x.shape.begin() + first, x.shape.begin() + end});
   std::vector<Axis> outer, inner;
-  for (int i = 0; i < x.rank(); ++i)
-    (i >= first && i < end ? inner : outer).push_back({x.shape[static_cast<std::size_t>(i)], strides[static_cast<std::size_t>(i)]});
+  for (int i = 0; i < x.rank(); ++i) {
+    const Axis axis{x.shape[static_cast<std::size_t>(i)], strides[static_cast<std::size_t>(i)]};
+    if (i >= first && i < end)
+      inner.push_back({axis.extent, axis.stride, parameters[static_cast<std::size_t>(i - first)]});
+    else
+      outer.push_back(axis);
+  }
+  return {std::move(outer), std::move(inner)};
+}
+
+// The channels of [N, C, ...] or [N, ..., C] in groups: those that share a row, one after another, and the groups. `batch_in_row`: a row
+// goes over the batch too. Of nhwc the channels of a group lie last.
+RowView grouped_rows(const Case& c, std::int64_t groups, bool batch_in_row) {
+  const Tensor& x = *c.input("x");
+  const auto strides = dense_strides(x.shape);
+  const auto channel = static_cast<std::size_t>(image_channel_axis(c));
+  const std::int64_t per_group = x.shape[channel] / groups;
+  std::vector<Axis> outer, inner;
+  for (std::size_t i = 0; i < x.shape.size(); ++i) {
+    if (i == channel) {
+      outer.push_back({groups, per_group * strides[i], per_group});
+      inner.push_back({per_group, strides[i], 1});
+    } else {
+      (i == 0 && !batch_in_row ? outer : inner).push_back({x.shape[i], strides[i]});
+    }
+  }
   return {std::move(outer), std::move(inner)};
 }
 
@@ -80,16 +104,18 @@ Tensor layout_like(const Tensor& x) {
   return y;
 }
 
-std::vector<std::int64_t> row_shape(const Case& c) {
+std::vector<std::int64_t> parameter_shape(const Case& c) {
   const Tensor& x = *c.input("x");
-  if (find_op(c.op)->rows == channel_rows) return {x.shape[static_cast<std::size_t>(channel_axis(c))]};
+  const auto rows = find_op(c.op)->rows;
+  if (rows == channel_rows) return {x.shape[static_cast<std::size_t>(channel_axis(c))]};
+  if (rows == group_rows || rows == instance_rows) return {x.shape[static_cast<std::size_t>(image_channel_axis(c))]};
   return {x.shape.begin() + first_normalized_axis(c), x.shape.end()};
 }
 
 // A parameter's gradient or update, dense.
 Tensor like_weight(const Case& c) {
   const Tensor* weight = c.input("weight");
-  return Tensor::zeros(weight ? weight->dtype : c.dtype(), row_shape(c));
+  return Tensor::zeros(weight ? weight->dtype : c.dtype(), parameter_shape(c));
 }
 
 }  // namespace
@@ -103,6 +129,8 @@ int channel_axis(const Case& c) {
   const int rank = c.input("x")->rank();
   return c.text("layout", "nchw") == "nhwc" ? rank - 1 : rank == 3 ? 0 : 1;
 }
+
+int image_channel_axis(const Case& c) { return c.text("layout", "nchw") == "nhwc" ? c.input("x")->rank() - 1 : 1; }
 
 int reduced_axis(const Case& c) {
   const auto axis = static_cast<int>(c.integer("axis", -1));
@@ -131,6 +159,34 @@ Status validate_channels(const Case& c) {
 }
 
 RowView channel_rows(const Case& c) { return rows_along(*c.input("x"), channel_axis(c), channel_axis(c) + 1); }
+
+namespace {
+
+Status validate_images(const Case& c, int least_rank) {
+  const Tensor& x = *c.input("x");
+  if (x.rank() < least_rank || x.rank() > 5)
+    return Error{"inputs.x.shape: rank " + std::to_string(x.rank()) + ", expected " + std::to_string(least_rank) + " to 5 (" +
+                 (c.text("layout", "nchw") == "nhwc" ? "batch, positions, channels)" : "batch, channels, positions)")};
+  return validate_affine(c, {x.shape[static_cast<std::size_t>(image_channel_axis(c))]}, "the number of channels");
+}
+
+}  // namespace
+
+Status validate_groups(const Case& c) {
+  if (auto status = validate_images(c, 2); !status) return status;
+  const std::int64_t channels = c.input("x")->shape[static_cast<std::size_t>(image_channel_axis(c))], groups = c.integer("groups", 0);
+  if (groups >= 1 && channels % groups == 0) return Unit{};
+  return Error{"params.groups: " + (c.params.count("groups") ? std::to_string(groups) : "missing") + ", expected a divisor of the " +
+               std::to_string(channels) + " channels"};
+}
+
+RowView group_rows(const Case& c) { return grouped_rows(c, c.integer("groups", 1), false); }
+
+Status validate_instances(const Case& c) { return validate_images(c, 3); }
+
+RowView instance_rows(const Case& c) {
+  return grouped_rows(c, c.input("x")->shape[static_cast<std::size_t>(image_channel_axis(c))], false);
+}
 
 Status validate_axis(const Case& c) {
   const Tensor& x = first_input(c);

@@ -20,6 +20,15 @@ Status validate_channels(const Case& c);
 RowView channel_rows(const Case& c);
 int channel_axis(const Case& c);
 
+// Images [N, C, positions...] of layout "nchw" (the default), or [N, positions..., C] of "nhwc", rank 2 to 5: there is always a batch.
+// A row of group_norm is a group of consecutive channels with all their positions; one of instance_norm (rank >= 3) is one channel of one
+// sample.
+int image_channel_axis(const Case& c);
+Status validate_groups(const Case& c);
+RowView group_rows(const Case& c);
+Status validate_instances(const Case& c);
+RowView instance_rows(const Case& c);
+
 // A row lies along one axis (parameter axis, default -1) of the first input; b of distance and cosine has the shape and dtype of a.
 Status validate_axis(const Case& c);
 RowView axis_rows(const Case& c);

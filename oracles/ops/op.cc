@@ -6,7 +6,7 @@
 namespace normfuzz {
 
 extern const OpInfo kLayerNorm, kLayerNormBackward, kLayerNormSgd, kRmsNorm, kRmsNormBackward, kRmsNormSgd, kChannelLayerNorm,
-    kChannelLayerNormBackward, kChannelLayerNormSgd, kLpNorm, kRms, kDistance, kCosine, kLpNormalize;
+    kChannelLayerNormBackward, kChannelLayerNormSgd, kLpNorm, kRms, kDistance, kCosine, kLpNormalize, kGroupNorm, kInstanceNorm;
 
 const std::vector<const OpInfo*>& all_ops() {
   static const std::vector<const OpInfo*> kOps = {&kLayerNorm,
@@ -22,7 +22,9 @@ const std::vector<const OpInfo*>& all_ops() {
                                                   &kChannelLayerNormBackward,
                                                   &kLayerNormSgd,
                                                   &kRmsNormSgd,
-                                                  &kChannelLayerNormSgd};
+                                                  &kChannelLayerNormSgd,
+                                                  &kGroupNorm,
+                                                  &kInstanceNorm};
   return kOps;
 }
 

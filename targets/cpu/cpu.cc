@@ -21,7 +21,7 @@ void each_row(const RowCall& call, Visit visit) {
   for (std::int64_t r = 0; r < call.rows(); ++r) {
     call.gather(r, x.data());
     if (call.has_other()) call.gather_other(r, other.data());
-    visit(r, call.row(x.data(), other.data()));
+    visit(r, call.row(r, x.data(), other.data()));
   }
 }
 
@@ -47,9 +47,11 @@ template <class T>
 void sum_over_rows(const TargetCall& arguments, const RowCall& call, bool update) {
   const TwoPassArithmetic<T> arithmetic(call.cols());
   ParameterGradients<TwoPassArithmetic<T>> sums;
-  sums.weight.resize(static_cast<std::size_t>(call.cols()));
-  sums.bias.resize(static_cast<std::size_t>(call.cols()));
-  each_row(call, [&](std::int64_t, const RowInputs& row) { sums.add(arguments.op(), arithmetic, row); });
+  sums.weight.resize(call.weight.size());
+  sums.bias.resize(call.weight.size());
+  each_row(call, [&](std::int64_t r, const RowInputs& row) {
+    sums.add(arguments.op(), arithmetic, row, [&](std::int64_t i) { return call.parameter(r, i); });
+  });
   for (const bool weight : {true, false}) {
     const char* name = update ? (weight ? "weight_new" : "bias_new") : weight ? "dweight" : "dbias";
     DLTensor* output = arguments.output(name);

@@ -18,11 +18,10 @@ std::string_view chosen_name() {
 void run_rows(const Mutant& mutant, const TargetCall& arguments) {
   const RowCall rows(arguments);
   std::vector<double> x(static_cast<std::size_t>(rows.cols()));
-  const RowInputs row = rows.row(x.data(), nullptr);
   const Rows y = rows.elements(arguments, "y");
   for (std::int64_t r = 0; r < rows.rows(); ++r) {
     rows.gather(r, x.data());
-    y.scatter(r, run_mutant(mutant.policy, arguments.op(), rows.storage, row).data());
+    y.scatter(r, run_mutant(mutant.policy, arguments.op(), rows.storage, rows.row(r, x.data(), nullptr)).data());
   }
 }
 
@@ -40,9 +39,10 @@ OpInputs op_inputs(const TargetCall& arguments, const RowCall& rows) {
   in.f64 = rows.storage == DType::kF64;
   const DLTensor* x = arguments.input("x") ? arguments.input("x") : arguments.input("a");
   in.shape.assign(x->shape, x->shape + x->ndim);
-  const RowAxes axes(arguments, x->ndim);
-  in.first = axes.inner.front();
-  in.end = axes.inner.back() + 1;
+  const RowAxes axes(arguments, *x);
+  in.first = axes.inner.front().dimension;
+  in.end = axes.inner.back().dimension + 1;
+  if (has_groups(in.op)) in.groups = axes.outer.back().extent;
   in.channels_last = arguments.text("layout", "nchw") == "nhwc";
   in.x = flat(x, "x");
   in.other = flat(arguments.input("dy") ? arguments.input("dy") : arguments.input("b"), "dy or b");

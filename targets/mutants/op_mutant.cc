@@ -13,7 +13,7 @@ namespace {
 
 // ---- the list ----
 
-const std::array<OpMutant, 19> kOpMutants = {{
+const std::array<OpMutant, 21> kOpMutants = {{
     {"whole_map",
      "axis",
      "channel LayerNorm over the whole map of a sample",
@@ -92,6 +92,18 @@ const std::array<OpMutant, 19> kOpMutants = {{
      {"lp_normalize"}},
     {"cosine_one_length", "cosine", "divides by the first length alone", "none known", OpBug::kOneLength, {"cosine"}},
     {"distance_of_magnitudes", "norms", "subtracts magnitudes", "none known", OpBug::kMagnitudes, {"distance"}},
+    {"interleaved_groups",
+     "axis",
+     "channel c in group c modulo the number of groups",
+     "tt-metal#56202 (wrong group)",
+     OpBug::kInterleavedGroups,
+     {"group_norm"}},
+    {"weight_by_position",
+     "parameters",
+     "the weight and bias of a channel's position within its group",
+     "none known",
+     OpBug::kWeightByPosition,
+     {"group_norm", "instance_norm"}},
     {"rms_sample", "statistics", "divides the sum of squares by n - 1", "FastNN#11, mlx#3817", OpBug::kSampleMean, {"rms"}},
 }};
 
@@ -106,7 +118,7 @@ class OpKernel {
     if (in_.op.ends_with("_sgd")) return update();
     if (in_.op.ends_with("_backward")) return backward();
     std::vector<double> y(in_.x.size());
-    if (in_.op == "lp_normalize" || in_.op == "channel_layer_norm") {
+    if (in_.op == "lp_normalize" || in_.op == "channel_layer_norm" || in_.groups > 0) {
       for (std::int64_t r = 0; r < map_.rows; ++r) in_.op == "lp_normalize" ? normalize_row(r, y) : layer_norm_row(r, y);
     } else {
       y.clear();
@@ -119,9 +131,9 @@ class OpKernel {
   bool has(OpBug bug) const { return bug_ == bug; }
   T x(std::int64_t r, std::int64_t j) const { return static_cast<T>(in_.x[element(r, j)]); }
   T other(std::int64_t r, std::int64_t j) const { return static_cast<T>(in_.other[element(r, j)]); }
-  std::size_t element(std::int64_t r, std::int64_t j) const { return static_cast<std::size_t>(map_.at(r, j)); }
-  std::size_t parameter(std::int64_t j) const { return static_cast<std::size_t>(map_.parameter[static_cast<std::size_t>(j)]); }
-  T weight(std::int64_t j) const { return static_cast<T>(in_.weight_offset) + static_cast<T>(in_.weight[parameter(j)]); }
+  std::size_t element(std::int64_t r, std::int64_t j) const { return map_.at(r, j); }
+  std::size_t parameter(std::int64_t r, std::int64_t j) const { return map_.parameter_at(r, j); }
+  T weight(std::int64_t r, std::int64_t j) const { return static_cast<T>(in_.weight_offset) + static_cast<T>(in_.weight[parameter(r, j)]); }
   T count() const { return static_cast<T>(map_.cols); }
   T epsilon() const { return has(OpBug::kNoEpsilon) ? T(0) : static_cast<T>(in_.epsilon); }
 
@@ -158,7 +170,7 @@ class OpKernel {
   void layer_norm_row(std::int64_t r, std::vector<double>& y) const {
     const Statistics s = statistics(r);
     for (std::int64_t j = 0; j < map_.cols; ++j)
-      y[element(r, j)] = static_cast<double>((x(r, j) - s.mean) * s.scale * weight(j) + static_cast<T>(in_.bias[parameter(j)]));
+      y[element(r, j)] = static_cast<double>((x(r, j) - s.mean) * s.scale * weight(r, j) + static_cast<T>(in_.bias[parameter(r, j)]));
   }
 
   struct Sums {
@@ -168,16 +180,16 @@ class OpKernel {
   void gradient_row(std::int64_t r, Sums& sums, std::vector<double>* dx) const {
     const Statistics s = statistics(r);
     const auto xhat = [&](std::int64_t j) { return (x(r, j) - s.mean) * s.scale; };
-    const auto g = [&](std::int64_t j) { return has(OpBug::kWeightForgotten) ? other(r, j) : weight(j) * other(r, j); };
+    const auto g = [&](std::int64_t j) { return has(OpBug::kWeightForgotten) ? other(r, j) : weight(r, j) * other(r, j); };
     const bool centred = !in_.op.starts_with("rms") && !has(OpBug::kNoMeanGradient);
     const T mean_g = centred ? sum(g) / count() : T(0);
     const T projection = has(OpBug::kNoProjection) ? T(0) : sum([&](std::int64_t j) { return g(j) * xhat(j); }) / count();
     for (std::int64_t j = 0; j < map_.cols; ++j) {
       const T gradient = s.scale * (g(j) - mean_g - xhat(j) * projection);
       if (dx) (*dx)[element(r, j)] = static_cast<double>(gradient);
-      T& dweight = sums.weight[parameter(j)];
+      T& dweight = sums.weight[parameter(r, j)];
       dweight = has(OpBug::kLastRow) ? other(r, j) * xhat(j) : dweight + other(r, j) * xhat(j);
-      sums.bias[parameter(j)] += has(OpBug::kBiasFromDx) ? gradient : other(r, j);
+      sums.bias[parameter(r, j)] += has(OpBug::kBiasFromDx) ? gradient : other(r, j);
     }
   }
   Sums gradient_sums(std::vector<double>* dx) const {

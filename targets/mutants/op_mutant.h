@@ -16,25 +16,27 @@ namespace normfuzz {
 
 enum class OpBug : std::uint8_t {
   kNone,
-  kWholeMap,         // statistics over channels and positions of a sample
-  kWrongAxis,        // rows along the neighbouring dimension
-  kNhwcAsNchw,       // the layout parameter is ignored
-  kLastRow,          // dweight of the last row alone, not summed
-  kNoMeanGradient,   // dx without its term mean(g)
-  kNoProjection,     // dx without its term xhat mean(g xhat)
-  kWeightForgotten,  // g = dy
-  kNoEpsilon,        // statistics of a backward without epsilon
-  kBiasFromDx,       // dbias = sum of dx
-  kStepUpward,       // parameter + rate gradient
-  kRateSquared,      // parameter - rate^2 gradient
-  kNoRoot,           // sum |x|^2 for its root
-  kL1ForL2,          // sum |x| where p = 2
-  kSignedMaximum,    // max(x) for max |x|
-  kDivisorL1,        // x / sum |x| whatever p
-  kEpsilonOutside,   // |x| + epsilon for sqrt(|x|^2 + epsilon)
-  kOneLength,        // a b / |a|
-  kMagnitudes,       // |a| - |b| for |a - b|
-  kSampleMean,       // the sum of squares over n - 1
+  kWholeMap,           // statistics over channels and positions of a sample
+  kWrongAxis,          // rows along the neighbouring dimension
+  kNhwcAsNchw,         // the layout parameter is ignored
+  kLastRow,            // dweight of the last row alone, not summed
+  kNoMeanGradient,     // dx without its term mean(g)
+  kNoProjection,       // dx without its term xhat mean(g xhat)
+  kWeightForgotten,    // g = dy
+  kNoEpsilon,          // statistics of a backward without epsilon
+  kBiasFromDx,         // dbias = sum of dx
+  kStepUpward,         // parameter + rate gradient
+  kRateSquared,        // parameter - rate^2 gradient
+  kNoRoot,             // sum |x|^2 for its root
+  kL1ForL2,            // sum |x| where p = 2
+  kSignedMaximum,      // max(x) for max |x|
+  kDivisorL1,          // x / sum |x| whatever p
+  kEpsilonOutside,     // |x| + epsilon for sqrt(|x|^2 + epsilon)
+  kOneLength,          // a b / |a|
+  kMagnitudes,         // |a| - |b| for |a - b|
+  kSampleMean,         // the sum of squares over n - 1
+  kInterleavedGroups,  // channel c in group c modulo the number of groups
+  kWeightByPosition,   // the weight of the channel's position within its group
 };
 
 struct OpMutant {
@@ -52,6 +54,7 @@ struct OpInputs {
   std::vector<std::int64_t> shape;  // of the first input
   std::int64_t first = 0, end = 0;  // its dimensions [first, end) form a row
   bool channels_last = false;       // layout nhwc
+  std::int64_t groups = 0;          // of the channels, in group_norm and its kin; 0: rows as above
   std::vector<double> x, other, weight, bias;
   double epsilon = 0, weight_offset = 0, p = 2, learning_rate = 0;
   EpsilonMode epsilon_mode = EpsilonMode::kNone;
