@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/shrink/edit.h"
-#include "oracles/ops/op.h"
+#include "oracles/ops/geometry.h"
 
 namespace normfuzz {
 namespace {
@@ -25,7 +25,7 @@ Case last_row_alone(const Case& c) {
   for (int axis = 0; axis < rank; ++axis) {
     if (row_kind(c) == RowKind::kTrailing ? axis >= first : axis == first) continue;
     const std::int64_t last = main_input(c).shape[static_cast<std::size_t>(axis)] - 1;
-    if (row_kind(c) == RowKind::kGroups && axis > 0) continue;
+    if (row_kind(c) == RowKind::kGroups && (axis > 0 || find_op(c.op)->rows == geometry::batch_rows)) continue;
     alone = select(alone, axis, std::span(&last, 1));
   }
   if (row_kind(c) == RowKind::kGroups) {

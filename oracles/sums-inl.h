@@ -1,4 +1,27 @@
-// The sums over all rows of a backward or an update. Included after ops/all-inl.h, in the same namespace.
+// What there is one of per weight: the sums over all rows of a backward or an update, the statistics of a batch norm. Included after ops/all-inl.h, in the same namespace.
+
+// The new running statistics as one slice: all means, then all variances. Of a row, or from an old value, that is not finite: 0, which is the
+// caller's to replace.
+template <class Arithmetic>
+std::vector<typename Arithmetic::Number> statistics_of_rows(const CaseRows& rows, const Arithmetic& a) {
+  const auto finite_or_zero = [](double v) { return std::isfinite(v) ? v : 0; };
+  std::vector<typename Arithmetic::Number> means, variances;
+  for (std::int64_t r = 0; r < rows.rows(); ++r) {
+    RowInputs row = rows.row(r);
+    row.mean = finite_or_zero(row.mean);
+    row.variance = finite_or_zero(row.variance);
+    if (rows.finite(r)) {
+      const auto statistics = running_statistics(a, row);
+      means.push_back(statistics[0]);
+      variances.push_back(statistics[1]);
+    } else {
+      means.push_back(a.value(0));
+      variances.push_back(a.value(0));
+    }
+  }
+  means.insert(means.end(), variances.begin(), variances.end());
+  return means;
+}
 
 // dweight and dbias, or the updated parameters, as one slice. A dy that is not finite counts as 0: it spoils its own column only. A row
 // with an x that is not finite, or that divides by zero (totalized: xhat = 0), counts for dbias only; a parameter that is not finite is

@@ -5,6 +5,7 @@
 
 #include "core/hex_float.h"
 #include "harness/shrink/edit.h"
+#include "oracles/ops/geometry.h"
 #include "oracles/ops/op.h"
 #include "reports/bugzoo_entry.h"
 
@@ -101,7 +102,7 @@ std::vector<Row> rows_of(const Case& c, const std::string& output, std::int64_t 
   const bool all = find_op(c.op)->shape == OutputShape::kUpdate || output == "dweight" || output == "dbias";
   const std::vector<double> x = values_by_row(c, main_name(c));
   std::vector<double> other;
-  for (const char* name : {"dy", "b"})
+  for (const char* name : {"dy", "b", "residual"})
     if (c.input(name)) other = values_by_row(c, name);
   std::vector<Row> out;
   for (std::int64_t r = all ? 0 : row; r < (all ? rows : row + 1); ++r) {
@@ -162,6 +163,13 @@ Statement norm_statement(const Case& c, const Row& row, std::int64_t column) {
 Statement statement_of(const Case& c, const std::string& output, const std::vector<Row>& rows, const Place& place) {
   const OpInfo& op = *find_op(c.op);
   const std::int64_t column = place.col;
+  if (op.formula == Formula::kAddRmsNorm) {
+    const std::string sum = fmt::format("(List.zipWith (· + ·) {} {})", list(rows[0].x), list(rows[0].other));
+    if (output != "y") return {kAffine, fmt::format("({}.getD {} 0)", sum, column)};
+    return {kAffine, fmt::format("rmsNorm {} {} {} {} {}", sum, rational(c.epsilon()),
+                                 list(parameter(c, "weight", 1, c.number("weight_offset", 0), place.row)),
+                                 list(parameter(c, "bias", 0, 0, place.row)), column)};
+  }
   if (!op.affine()) return norm_statement(c, rows[0], column);
   const std::string name = op.centred() ? "layerNorm" : "rmsNorm", epsilon = rational(c.epsilon());
   const std::string weight = list(parameter(c, "weight", 1, c.number("weight_offset", 0), place.row));
@@ -229,9 +237,17 @@ std::string property_statement(const Entry& e, const ElementEvidence& at) {
                    rational(at.allowed), rational(at.got), rational(at.exact));
 }
 
+// The definitions above say what this output is.
+bool defined_here(const Case& c, const std::string& output) {
+  const OpInfo& op = *find_op(c.op);
+  if (geometry::normalizes_by_running_statistics(c) || c.input("q")) return false;
+  return output == "y" || output == "dx" || output == "residual_new" || op.rows(c).parameter_by_column();
+}
+
 std::string statement(const Entry& e, const ElementEvidence& at) {
   if (e.finding.shrunk.property) return property_statement(e, at);
   const Finding& f = e.finding;
+  if (!defined_here(f.shrunk, at.output)) return "-- This output is stated in README.md, not over the reals here.\n";
   const Place place = place_of(f.shrunk, at.output, at.index);
   const std::vector<Row> rows = rows_of(f.shrunk, at.output, place.row);
   for (const Row& r : rows)

@@ -75,7 +75,8 @@ AlternativeBounds by_rows(const Case& c, const Contract& contract, std::function
   auto state = std::make_shared<State>(c);
   const CaseRows& rows = state->rows;
   for (std::int64_t s = 0; s < rows.slices(); ++s)
-    for (std::int64_t i = 0; !rows.is_sums(s) && i < rows.slice_size(s); ++i) state->places[rows.element(s, i).index] = {s, i};
+    for (std::int64_t i = 0; !rows.is_sums(s) && i < rows.slice_size(s); ++i)
+      if (rows.element(s, i).output == 0) state->places[rows.element(s, i).index] = {s, i};
   return [state, contract, formula](std::string_view output, std::int64_t index) -> std::optional<ElementBound> {
     if (output != state->rows.outputs()[0]) return std::nullopt;
     const auto [slice, position] = state->places.at(index);

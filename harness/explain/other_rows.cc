@@ -8,6 +8,7 @@
 #include "harness/explain/alternatives.h"
 #include "harness/shrink/edit.h"
 #include "oracles/case_bounds.h"
+#include "oracles/ops/geometry.h"
 #include "oracles/ops/op.h"
 
 namespace normfuzz {
@@ -102,7 +103,7 @@ std::int64_t batch_of(const Case& c) { return batched(c) ? main_input(c).shape[0
 
 std::vector<Alternative> other_rows(const Case& c, const Contract& contract) {
   const OpInfo& op = *find_op(c.op);
-  if (!op.affine() || op.shape == OutputShape::kUpdate) return {};
+  if (!op.affine() || op.shape == OutputShape::kUpdate || op.second_rows || geometry::normalizes_by_running_statistics(c)) return {};
   const Tensor& x = main_input(c);
   const RowKind kind = row_kind(c);
   const int own = row_axis(c), rank = x.rank();

@@ -261,7 +261,7 @@ std::vector<Suspect> matching_formulas(const Case& c, const Outcome& outcome, co
   for (const auto& find : {other_rows, other_arguments, other_formulas})
     for (const Alternative& a : find(c, contract))
       if (agrees(wrong, rows, a, contract)) out.push_back({"matches " + a.name, a.family});
-  if (!rows.info().affine() || rows.info().shape != OutputShape::kElements) return out;
+  if (!rows.info().affine() || !rows.info().forward_map() || rows.info().second_rows || rows.given_moments()) return out;
   const Tensor& y = outcome.outputs[0].second;
   for (const ChangedFormula& f : formulas()) {
     bool all = true;

@@ -26,4 +26,30 @@ extern const OpInfo kInstanceNorm = {
     Formula::kLayerNorm,
 };
 
+extern const OpInfo kGroupNormBackward = {
+    "group_norm_backward",
+    "layer_norm_backward of every group; dweight = sum dy xhat, dbias = sum dy over a channel's elements",
+    {{"x", true}, {"dy", true}, {"weight", false}},
+    {"epsilon", "groups", "layout"},
+    {"dx", "dweight", "dbias"},
+    geometry::validate_groups,
+    geometry::group_rows,
+    geometry::gradients,
+    Formula::kLayerNorm,
+    OutputShape::kGradients,
+};
+
+extern const OpInfo kInstanceNormBackward = {
+    "instance_norm_backward",
+    "group_norm_backward with one channel per group",
+    {{"x", true}, {"dy", true}, {"weight", false}},
+    {"epsilon", "layout"},
+    {"dx", "dweight", "dbias"},
+    geometry::validate_instances,
+    geometry::instance_rows,
+    geometry::gradients,
+    Formula::kLayerNorm,
+    OutputShape::kGradients,
+};
+
 }  // namespace normfuzz

@@ -6,7 +6,8 @@
 namespace normfuzz {
 
 extern const OpInfo kLayerNorm, kLayerNormBackward, kLayerNormSgd, kRmsNorm, kRmsNormBackward, kRmsNormSgd, kChannelLayerNorm,
-    kChannelLayerNormBackward, kChannelLayerNormSgd, kLpNorm, kRms, kDistance, kCosine, kLpNormalize, kGroupNorm, kInstanceNorm;
+    kChannelLayerNormBackward, kChannelLayerNormSgd, kLpNorm, kRms, kDistance, kCosine, kLpNormalize, kGroupNorm, kInstanceNorm, kBatchNorm,
+    kAddRmsNorm, kQkNorm, kGroupNormBackward, kInstanceNormBackward, kBatchNormBackward;
 
 const std::vector<const OpInfo*>& all_ops() {
   static const std::vector<const OpInfo*> kOps = {&kLayerNorm,
@@ -24,7 +25,13 @@ const std::vector<const OpInfo*>& all_ops() {
                                                   &kRmsNormSgd,
                                                   &kChannelLayerNormSgd,
                                                   &kGroupNorm,
-                                                  &kInstanceNorm};
+                                                  &kInstanceNorm,
+                                                  &kBatchNorm,
+                                                  &kAddRmsNorm,
+                                                  &kQkNorm,
+                                                  &kGroupNormBackward,
+                                                  &kInstanceNormBackward,
+                                                  &kBatchNormBackward};
   return kOps;
 }
 
@@ -53,7 +60,7 @@ Status validate_parameters(const OpInfo& op, const Case& c) {
                                                                       : 0;
     if (spec && spec->accepts && !spec->accepts(number)) return Error{"params." + name + ": expected " + std::string(spec->expects)};
   }
-  const bool wants_epsilon = op.affine();
+  const bool wants_epsilon = op.affine() || op.formula == Formula::kAddRmsNorm;
   if (wants_epsilon && !c.params.count("epsilon"))
     return Error{"params.epsilon: missing, expected a finite number >= 0 that float32 represents exactly"};
   const double e = c.epsilon();

@@ -97,15 +97,26 @@ inline void require_row_op(const TargetCall& call) {
                                               "cosine",
                                               "lp_normalize",
                                               "group_norm",
-                                              "instance_norm"};
+                                              "instance_norm",
+                                              "batch_norm",
+                                              "add_rms_norm",
+                                              "qk_norm",
+                                              "group_norm_backward",
+                                              "instance_norm_backward",
+                                              "batch_norm_backward"};
   if (std::find(std::begin(kOps), std::end(kOps), call.op()) == std::end(kOps)) throw Unsupported("no kernel for this operator");
-  call.require_known({"x", "weight", "bias", "dy", "a", "b"}, {"y", "dx", "dweight", "dbias", "weight_new", "bias_new"},
-                     {"epsilon", "normalized_axis", "weight_offset", "layout", "axis", "p", "epsilon_mode", "learning_rate", "groups"});
-  if (!call.op().starts_with("rms_norm") && call.number("weight_offset", 0) != 0)
+  call.require_known(
+      {"x", "weight", "bias", "dy", "a", "b", "residual", "running_mean", "running_var", "q", "k", "q_weight", "k_weight"},
+      {"y", "dx", "dweight", "dbias", "weight_new", "bias_new", "residual_new", "running_mean_new", "running_var_new", "q_out", "k_out"},
+      {"epsilon", "normalized_axis", "weight_offset", "layout", "axis", "p", "epsilon_mode", "learning_rate", "groups", "training",
+       "momentum", "variance"});
+  if (!call.op().starts_with("rms_norm") && call.op() != "add_rms_norm" && call.number("weight_offset", 0) != 0)
     throw Unsupported(std::string(call.op()) + " has no weight_offset");
 }
 
-inline bool has_groups(std::string_view op) { return op.starts_with("group_norm") || op.starts_with("instance_norm"); }
+inline bool has_groups(std::string_view op) {
+  return op.starts_with("group_norm") || op.starts_with("instance_norm") || op.starts_with("batch_norm");
+}
 
 // What of the first input forms a row, and what tells rows apart, both in order; and the dimensions that weight and bias have.
 struct RowAxes {
@@ -124,7 +135,7 @@ struct RowAxes {
     if (op.starts_with("channel_")) {
       first = call.text("layout", "nchw") == "nhwc" ? rank - 1 : rank == 3 ? 0 : 1;
       end = first + 1;
-    } else if (op.starts_with("layer_norm") || op.starts_with("rms_norm")) {
+    } else if (op.starts_with("layer_norm") || op.starts_with("rms_norm") || op == "add_rms_norm" || op == "qk_norm") {
       first = call.normalized_begin(rank);
     } else {
       const std::int64_t axis = call.integer("axis", -1);
@@ -150,8 +161,10 @@ struct RowAxes {
     const std::int64_t channels = t.shape[channel], groups = call.op().starts_with("group_norm") ? call.integer("groups", 0) : channels;
     if (groups < 1 || channels % groups != 0) throw Rejected("groups is no divisor of the channels");
     const std::int64_t members = channels / groups;
-    outer = {{0, t.shape[0]}, {channel, groups, members, members}};
+    outer = {{channel, groups, members, members}};
     inner = {{channel, members, 1, 1}};
+    (call.op().starts_with("batch_norm") ? inner : outer)
+        .insert((call.op().starts_with("batch_norm") ? inner : outer).begin(), {0, t.shape[0]});
     for (std::int32_t i = 1; i < t.ndim; ++i)
       if (i != channel) inner.push_back({i, t.shape[i]});
     parameters = {channel};
@@ -209,8 +222,9 @@ inline Rows as_one_row(const DLTensor& t, const std::string& name) {
 class RowCall {
  public:
   // Throws Unsupported or Rejected, with the reason.
-  explicit RowCall(const TargetCall& call)
-      : first_(call.input("x") ? call.required_input("x") : call.required_input("a")), axes_(call, first_), x_(first_, "x", axes_) {
+  explicit RowCall(const TargetCall& call) : RowCall(call, call.input("x") ? "x" : "a", "weight") {}
+  RowCall(const TargetCall& call, const char* input, const char* weight_name)
+      : first_(call.required_input(input)), axes_(call, first_), x_(first_, input, axes_) {
     if (first_.ndim < 1) throw Rejected("x is a scalar, expected rank >= 1");
     const auto parameter_step = [](const RowAxis& axis) { return axis.parameter_step; };
     first_parameter_ = offsets_of(axes_.outer, parameter_step);
@@ -221,13 +235,21 @@ class RowCall {
     p = call.number("p", 2);
     learning_rate = call.number("learning_rate", 0);
     epsilon_mode = epsilon_mode_from_name(call.text("epsilon_mode", "none"));
-    for (const char* name : {"dy", "b"})
+    for (const char* name : {"dy", "b", "residual"})
       if (const DLTensor* t = call.input(name)) {
         require_shape(*t, name, all_axes(first_));
         other_.emplace(*t, name, axes_);
       }
-    weight = parameter(call, "weight", 1);
+    weight = parameter(call, weight_name, 1);
     bias = parameter(call, "bias", 0);
+    given_moments = call.op() == "batch_norm" && call.integer("training", 0) == 0;
+    if (given_moments || call.input("running_mean") != nullptr) {
+      if (call.input("running_mean") == nullptr || call.input("running_var") == nullptr) throw Rejected("running statistics are missing");
+      running_mean = parameter(call, "running_mean", 0);
+      running_variance = parameter(call, "running_var", 1);
+      momentum = call.number("momentum", 0);
+      sample_variance = call.text("variance", "population") == "sample";
+    }
     if (weight_offset != 0 && call.input("weight") == nullptr) throw Rejected("weight_offset without a weight");
   }
 
@@ -256,13 +278,24 @@ class RowCall {
       weight_row_[static_cast<std::size_t>(i)] = weight[static_cast<std::size_t>(parameter(r, i))];
       bias_row_[static_cast<std::size_t>(i)] = bias[static_cast<std::size_t>(parameter(r, i))];
     }
-    return {cols(), x, weight_row_.data(), bias_row_.data(), epsilon, weight_offset, other, p, epsilon_mode, learning_rate};
+    RowInputs row{cols(), x, weight_row_.data(), bias_row_.data(), epsilon, weight_offset, other, p, epsilon_mode, learning_rate};
+    row.given_moments = given_moments;
+    row.sample_variance = sample_variance;
+    row.momentum = momentum;
+    if (!running_mean.empty()) {
+      row.mean = running_mean[static_cast<std::size_t>(parameter(r, 0))];
+      row.variance = running_variance[static_cast<std::size_t>(parameter(r, 0))];
+    }
+    return row;
   }
 
   DType storage = DType::kF32;
   double epsilon = 0, weight_offset = 0, p = 2, learning_rate = 0;
   EpsilonMode epsilon_mode = EpsilonMode::kNone;
-  std::vector<double> weight, bias;  // by parameter(); ones and zeros when absent
+  bool given_moments = false, sample_variance = false;  // of batch_norm
+  double momentum = 0;
+  std::vector<double> running_mean, running_variance;  // by parameter(); empty when absent
+  std::vector<double> weight, bias;                    // by parameter(); ones and zeros when absent
 
  private:
   void require_shape(const DLTensor& t, const std::string& name, const std::vector<std::int32_t>& axes) const {

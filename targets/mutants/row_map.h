@@ -54,7 +54,7 @@ inline RowMap group_map(OpBug bug, const OpInputs& in) {
   shape[channel] = interleaved ? members : in.groups;
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(channel) + 1, interleaved ? in.groups : members);
   std::vector<bool> inner(shape.size(), true), affine(shape.size(), false);
-  inner[0] = false;
+  inner[0] = in.batch_in_row;
   inner[interleaved ? channel + 1 : channel] = false;
   affine[channel] = bug != OpBug::kWeightByPosition;
   affine[channel + 1] = true;
