@@ -1,9 +1,11 @@
 #include "cli/law_runs.h"
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 #include "harness/shrink/edit.h"
-#include "oracles/ops/op.h"
+#include "oracles/ops/geometry.h"
 
 namespace normfuzz {
 namespace {
@@ -16,14 +18,21 @@ Case with_row_inputs(const Case& c, Tensor (*change)(const Tensor&)) {
   return related;
 }
 
-// The last index of every dimension that tells rows apart.
+// The last index of every dimension that tells rows apart; of groups the channels of the last one.
 Case last_row_alone(const Case& c) {
   const int first = row_axis(c), rank = main_input(c).rank();
   Case alone = c;
   for (int axis = 0; axis < rank; ++axis) {
     if (row_kind(c) == RowKind::kTrailing ? axis >= first : axis == first) continue;
     const std::int64_t last = main_input(c).shape[static_cast<std::size_t>(axis)] - 1;
+    if (row_kind(c) == RowKind::kGroups && (axis > 0 || find_op(c.op)->rows == geometry::batch_rows)) continue;
     alone = select(alone, axis, std::span(&last, 1));
+  }
+  if (row_kind(c) == RowKind::kGroups) {
+    const std::int64_t channels = main_input(c).shape[static_cast<std::size_t>(first)];
+    std::vector<std::int64_t> last(static_cast<std::size_t>(channels / c.integer("groups", channels)));
+    std::iota(last.begin(), last.end(), channels - static_cast<std::int64_t>(last.size()));
+    alone = select(alone, first, last);
   }
   return with_row_inputs(alone, [](const Tensor& t) { return dense(t); });
 }

@@ -18,7 +18,7 @@ std::vector<Case> with_finite_rows(const Case& c, const CaseRows& rows) {
   for (std::int64_t r = 0; r < rows.rows(); ++r) finite += rows.finite(r);
   if (finite == 0 || finite == rows.rows() || rows.info().shape == OutputShape::kUpdate) return {};
   Case replaced = c;
-  for (const char* name : {"x", "dy", "a", "b"}) {
+  for (const char* name : {"x", "dy", "a", "b", "residual", "q", "k"}) {
     Tensor* t = replaced.input(name);
     for (std::int64_t i = 0, n = t ? t->size() : 0; i < n; ++i)
       if (const double v = t->value(i); !(v - v == 0)) t->set_value(i, 1);
@@ -43,11 +43,15 @@ std::optional<OutputElement> first_difference(const Outcome& a, const Outcome& b
 
 // The same over what the finite rows give: an element of a sum over all rows belongs to no row.
 std::optional<OutputElement> first_difference_of_rows(const Outcome& a, const Outcome& b, const CaseRows& rows) {
-  if (a.outputs.empty() || b.outputs.empty() || a.outputs[0].second.size() != b.outputs[0].second.size()) return std::nullopt;
+  if (a.outputs.size() != b.outputs.size()) return std::nullopt;
+  for (std::size_t k = 0; k < a.outputs.size(); ++k)
+    if (a.outputs[k].second.size() != b.outputs[k].second.size()) return std::nullopt;
   for (std::int64_t s = 0; s < rows.slices(); ++s) {
     if (rows.is_sums(s) || !rows.finite(s)) continue;
     for (std::int64_t i = 0; i < rows.slice_size(s); ++i)
-      if (const OutputElement e = rows.element(s, i); !same_bits(a.outputs[0].second, b.outputs[0].second, e.index)) return e;
+      if (const OutputElement e = rows.element(s, i);
+          !same_bits(a.outputs[static_cast<std::size_t>(e.output)].second, b.outputs[static_cast<std::size_t>(e.output)].second, e.index))
+        return e;
   }
   return std::nullopt;
 }

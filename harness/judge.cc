@@ -135,7 +135,8 @@ bool CaseJudge::one_feature(std::int64_t slice, std::int64_t i, double got, cons
   const OpInfo& op = rows_.info();
   if (!op.centred() || rows_.cols() != 1 || op.shape == OutputShape::kUpdate || !rows_.parameters_finite()) return false;
   const bool sums = rows_.is_sums(slice);
-  if (sums ? i != 0 || !rows_.all_finite() : !rows_.finite(slice)) return false;
+  if (rows_.given_moments() || (sums && op.shape == OutputShape::kStatistics)) return false;
+  if (sums ? i >= rows_.parameters() || !rows_.all_finite() : !rows_.finite(slice)) return false;
   const RowInputs in = rows_.row(sums ? 0 : slice);
   if (!one_feature_law_applies(contract, in.epsilon, in.weight[0])) return false;
   if (op.shape == OutputShape::kGradients && !gradient_law_applies(contract, rows_, sums ? 0 : slice, sums ? rows_.rows() : slice + 1))
@@ -152,7 +153,7 @@ bool CaseJudge::one_feature(std::int64_t slice, std::int64_t i, double got, cons
   const double ulp = 2 * format_of(storage).unit_roundoff * std::max(std::fabs(expected), format_of(storage).smallest_normal);
   keep_evidence(out, {rows_.outputs()[static_cast<std::size_t>(e.output)], e.index, got, expected, 0, std::fabs(got - expected) / ulp,
                       ElementVerdict::kViolation});
-  const char* law = op.shape == OutputShape::kElements ? "ln.one_feature_forward" : sums ? "ln.one_feature_dweight" : "ln.one_feature_dx";
+  const char* law = op.shape != OutputShape::kGradients ? "ln.one_feature_forward" : sums ? "ln.one_feature_dweight" : "ln.one_feature_dx";
   raise_to(out, Verdict::kTheorem, law, class_of(got));
   return true;
 }
@@ -190,7 +191,7 @@ void CaseJudge::judge_element(std::int64_t slice, std::int64_t i, double got, co
 void CaseJudge::judge_slice(std::int64_t slice, const double* y, const Contract& contract, bool audit, Judgement& out) {
   const DType storage = rows_.slice_storage(slice);
   bool certified = false;
-  if (filter_applies(rows_, contract) && rows_.finite(slice)) {
+  if (!rows_.is_sums(slice) && filter_applies(rows_, contract) && rows_.finite(slice)) {
     if (one_feature(slice, 0, y[0], contract, out)) return;
     const FilterRow f = filter_row(rows_, slice, y, contract);
     certified = f.certified;
@@ -288,10 +289,13 @@ bool CaseJudge::keeps(const Outcome& outcome, const Contract& rung) {
 
 void CaseJudge::note_laws(const Outcome& outcome, GradeNotes& notes) {
   if (rows_.info().shape != OutputShape::kElements || !complete(outcome)) return;
-  const Tensor* y = &outcome.outputs[0].second;
   const DType storage = rows_.storage();
+  const auto bits_of = [&](std::int64_t r, std::int64_t i) {
+    const OutputElement e = rows_.element(r, i);
+    return outcome.outputs[static_cast<std::size_t>(e.output)].second.bits(e.index);
+  };
   const auto count = [&](const char* law, bool held) { ++(held ? notes.laws[law].held : notes.laws[law].broken); };
-  std::vector<double> previous;
+  std::vector<double> previous, own;  // row, weights and biases
   for (std::int64_t r = 0; r < rows_.rows(); ++r) {
     if (!rows_.finite(r) || !rows_.parameters_finite()) {
       previous.clear();
@@ -302,16 +306,21 @@ void CaseJudge::note_laws(const Outcome& outcome, GradeNotes& notes) {
     if (rows_.info().centred() && constant && in.n > 1 && in.epsilon > 0) {
       bool exact = true;
       for (std::int64_t i = 0; i < in.n; ++i)
-        exact = exact && y->value(rows_.view().index(r, i)) == value_from_bits(storage, bits_from_value(storage, in.bias[i]));
+        exact = exact && value_from_bits(storage, bits_of(r, i)) == value_from_bits(storage, bits_from_value(storage, in.bias[i]));
       count("constant_row", exact);
     }
     const auto same = [](double a, double b) { return a == b && std::signbit(a) == std::signbit(b); };
-    if (static_cast<std::int64_t>(previous.size()) == in.n && std::equal(previous.begin(), previous.end(), in.x, same)) {
+    own.assign(in.x, in.x + in.n);
+    if (in.other) own.insert(own.end(), in.other, in.other + in.n);
+    if (rows_.info().second_rows) own.push_back(static_cast<double>(rows_.element(r, 0).output));  // rows of two outputs differ
+    own.insert(own.end(), in.weight, in.weight + in.n);
+    own.insert(own.end(), in.bias, in.bias + in.n);
+    if (std::equal(previous.begin(), previous.end(), own.begin(), own.end(), same)) {
       bool equal = true;
-      for (std::int64_t i = 0; i < in.n; ++i) equal = equal && y->bits(rows_.view().index(r, i)) == y->bits(rows_.view().index(r - 1, i));
+      for (std::int64_t i = 0; i < in.n; ++i) equal = equal && bits_of(r, i) == bits_of(r - 1, i);
       count("equal_rows", equal);
     }
-    previous.assign(in.x, in.x + in.n);
+    previous.swap(own);
   }
 }
 

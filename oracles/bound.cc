@@ -92,12 +92,20 @@ ElementBound zero_denominator(double bias, const Contract& contract, DType stora
   return b;
 }
 
+// x + residual is NaN somewhere although neither is.
+bool opposite_infinities(const RowInputs& row) {
+  for (std::int64_t i = 0; i < row.n; ++i)
+    if (std::isinf(row.x[i]) && row.x[i] == -row.other[i]) return true;
+  return false;
+}
+
 Expectation not_finite(bool nan) { return nan ? Expectation::kNan : Expectation::kNotFinite; }
 
 // A row with NaN or infinite inputs, element by element of its slice.
 std::vector<ElementBound> special_row(const CaseRows& rows, const RowInputs& row) {
-  const bool nan = has_nan(row.x, row.n) || has_nan(row.other, row.n);
   const OpInfo& op = rows.info();
+  const bool sums = op.formula == Formula::kAddRmsNorm;
+  const bool nan = has_nan(row.x, row.n) || has_nan(row.other, row.n) || (sums && opposite_infinities(row));
   std::vector<ElementBound> out;
   const auto each = [&](auto expectation) {
     for (std::int64_t i = 0; i < row.n; ++i) out.push_back(unbounded(expectation(i)));
@@ -121,7 +129,8 @@ std::vector<ElementBound> special_row(const CaseRows& rows, const RowInputs& row
   } else {
     each([&](std::int64_t i) {
       if (nan || std::isnan(row.weight[i]) || std::isnan(row.bias[i])) return Expectation::kNan;
-      return op.subtracts_mean() || std::isinf(row.x[i]) ? Expectation::kNotFinite : Expectation::kAnything;
+      const bool infinite = std::isinf(row.x[i]) || (sums && std::isinf(row.other[i]));
+      return op.subtracts_mean() || infinite ? Expectation::kNotFinite : Expectation::kAnything;
     });
   }
   return out;
@@ -136,8 +145,11 @@ std::vector<ElementBound> zero_divisor_row(const CaseRows& rows, const RowInputs
     if (op.shape == OutputShape::kGradients) {
       out.push_back(unbounded(Expectation::kValue));
       out.back().limit = Limit::kZeroDenominator;
-    } else if (!op.affine()) {
+    } else if (!op.forward_map()) {
       out.push_back(zero_denominator(0, contract, rows.storage()));
+    } else if (row.given_moments) {  // x - mean need not be 0: an infinity, or NaN
+      out.push_back(unbounded(Expectation::kValue));
+      out.back().limit = Limit::kZeroDenominator;
     } else {
       out.push_back(std::isnan(row.weight[i]) || std::isnan(row.bias[i])   ? unbounded(Expectation::kNan)
                     : std::isinf(row.weight[i]) || std::isinf(row.bias[i]) ? unbounded(Expectation::kAnything)
@@ -205,27 +217,56 @@ std::vector<Ball> cast_results(const BallArithmetic& a, const std::vector<BallNu
   return a.results(static_cast<std::int64_t>(numbers.size()), [&](std::int64_t i) { return numbers[static_cast<std::size_t>(i)]; });
 }
 
-std::vector<ElementBound> row_bounds(const CaseRows& rows, std::int64_t r, const Contract& contract, mpfr_prec_t bits) {
-  RowInputs row = rows.row(r);
-  const RowInputs original = row;
-  if (!rows.finite(r)) return special_row(rows, row);
+// A row whose x, other, weights and biases are finite, or have been made so.
+std::vector<ElementBound> finite_row(const CaseRows& rows, std::int64_t r, RowInputs row, const Contract& contract, mpfr_prec_t bits) {
   if (divides_by_zero(rows.info(), row)) return zero_divisor_row(rows, row, contract);
+  const RowInputs original = row;
   std::optional<FiniteParameters> finite;
   if (!rows.parameters_finite()) finite.emplace(row);
-  std::vector<ElementBound> out =
-      enclosed_bounds(contract, rows.storage(), row.n, bits, [&](const BallArithmetic& a) { return evaluate_formula(rows.op(), a, row); });
+  std::vector<ElementBound> out = enclosed_bounds(contract, rows.slice_storage(r), row.n, bits,
+                                                  [&](const BallArithmetic& a) { return evaluate_formula(rows.op(), a, row); });
   fill_parameter_specials(rows, original, out);
   return out;
 }
 
+// A row with numbers that are not finite, of an op whose elements do not meet: each says what becomes of it alone.
+std::vector<ElementBound> special_elements(const CaseRows& rows, std::int64_t r, const Contract& contract, mpfr_prec_t bits) {
+  RowInputs row = rows.row(r);
+  const auto all = [&](Expectation e) { return std::vector<ElementBound>(static_cast<std::size_t>(row.n), unbounded(e)); };
+  if (row.given_moments && (std::isnan(row.mean) || std::isnan(row.variance))) return all(Expectation::kNan);
+  if (row.given_moments && std::isinf(row.variance)) return all(Expectation::kAnything);  // 1/inf is 0 by a root, not by every estimate
+  const std::vector<double> x(row.x, row.x + row.n), other(row.other, row.other + (row.other ? row.n : 0));
+  std::vector<double> finite_x = x, finite_other = other;
+  for (auto* v : {&finite_x, &finite_other})
+    for (double& e : *v)
+      if (!std::isfinite(e)) e = 0;
+  row.x = finite_x.data();
+  row.other = other.empty() ? nullptr : finite_other.data();
+  const bool infinite_mean = row.given_moments && std::isinf(row.mean);
+  if (infinite_mean) row.mean = 0;
+  std::vector<ElementBound> out = finite_row(rows, r, row, contract, bits);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const double sum = infinite_mean ? x[i] - rows.row(r).mean : x[i] + (other.empty() || std::isfinite(other[i]) ? 0 : other[i]);
+    if (std::isfinite(sum) || out[i].expect == Expectation::kNan) continue;
+    out[i] = unbounded(not_finite(std::isnan(sum)));
+  }
+  return out;
+}
+
+std::vector<ElementBound> row_bounds(const CaseRows& rows, std::int64_t r, const Contract& contract, mpfr_prec_t bits) {
+  const RowInputs row = rows.row(r);
+  if (rows.finite(r)) return finite_row(rows, r, row, contract, bits);
+  return elementwise(row) ? special_elements(rows, r, contract, bits) : special_row(rows, row);
+}
+
 // What keeps a column of the sums over all rows from having an enclosure.
-struct ColumnSpecials {
+struct ColumnSpecials {                                            // by parameter
   std::vector<char> nan_weight, open_weight, nan_bias, open_bias;  // must be NaN; must not be finite
   bool anything = false;                                           // an order of operations decides
   bool zero_divisor = false;
 
   explicit ColumnSpecials(const CaseRows& rows) {
-    const auto n = static_cast<std::size_t>(rows.cols());
+    const auto n = static_cast<std::size_t>(rows.parameters());
     nan_weight = open_weight = nan_bias = open_bias = std::vector<char>(n, 0);
     for (std::int64_t r = 0; r < rows.rows(); ++r) {
       const RowInputs row = rows.row(r);
@@ -234,14 +275,15 @@ struct ColumnSpecials {
       if (rows.finite(r)) continue;
       const bool nan = has_nan(row.x, row.n);
       bool infinite = false;
-      for (std::int64_t j = 0; j < row.n; ++j) infinite = infinite || std::isinf(row.x[j]);
-      for (std::size_t j = 0; j < n; ++j) {
-        const double dy = row.other[j];
+      for (std::int64_t i = 0; i < row.n; ++i) infinite = infinite || std::isinf(row.x[i]);
+      for (std::int64_t i = 0; i < row.n; ++i) {
+        const double dy = row.other[i];
+        const auto j = static_cast<std::size_t>(rows.view().parameter(r, i));
         nan_bias[j] |= std::isnan(dy);
         open_bias[j] |= !std::isfinite(dy);
         nan_weight[j] |= nan || std::isnan(dy);
         // xhat is NaN in every column of a centred row with an infinity, and x_j r = inf 0 in that column of rms_norm.
-        open_weight[j] |= !std::isfinite(dy) || (infinite && (rows.info().centred() || std::isinf(row.x[j])));
+        open_weight[j] |= !std::isfinite(dy) || (infinite && (rows.info().centred() || std::isinf(row.x[i])));
       }
       anything = anything || (infinite && !rows.info().centred());
     }
@@ -260,18 +302,35 @@ struct ColumnSpecials {
   }
 };
 
+// The new running statistics. Those of a row, or from an old value, that is not finite are not; a weight of zero may or may not hide that.
+std::vector<ElementBound> statistics_bounds(const CaseRows& rows, const Contract& contract, mpfr_prec_t bits) {
+  const auto n = static_cast<std::size_t>(rows.parameters());
+  std::vector<ElementBound> out = enclosed_bounds(contract, rows.slice_storage(rows.slices() - 1), rows.cols(), bits,
+                                                  [&](const BallArithmetic& a) { return cast_results(a, statistics_of_rows(rows, a)); });
+  for (std::size_t c = 0; c < n; ++c) {
+    const RowInputs row = rows.row(static_cast<std::int64_t>(c));
+    const bool nan = has_nan(row.x, row.n), open = !rows.finite(static_cast<std::int64_t>(c));
+    for (const bool mean : {true, false}) {
+      const double before = mean ? row.mean : row.variance;
+      if (!open && std::isfinite(before)) continue;
+      const bool hidden = (open && row.momentum == 0) || (!std::isfinite(before) && row.momentum == 1);
+      out[mean ? c : n + c] = unbounded(hidden ? Expectation::kAnything : not_finite(nan || std::isnan(before)));
+    }
+  }
+  return out;
+}
+
 std::vector<ElementBound> sums_bounds(const CaseRows& rows, const Contract& contract, mpfr_prec_t bits) {
-  const auto n = static_cast<std::size_t>(rows.cols());
+  const auto n = static_cast<std::size_t>(rows.parameters());
   std::vector<ElementBound> out = enclosed_bounds(contract, rows.slice_storage(rows.slices() - 1), rows.cols(), bits,
                                                   [&](const BallArithmetic& a) { return cast_results(a, summed_over_rows(rows, a)); });
   const ColumnSpecials specials(rows);
-  const RowInputs parameters = rows.row(0);
   const bool update = rows.info().shape == OutputShape::kUpdate;
   for (std::size_t k = 0; k < out.size(); ++k) {
     const std::size_t j = k % n;
     const bool weight = k < n;
     specials.apply(j, weight, out[k]);
-    const double parameter = (weight ? parameters.weight : parameters.bias)[j];
+    const double parameter = (weight ? rows.weights() : rows.biases())[j];
     if (update && !std::isfinite(parameter)) out[k] = unbounded(not_finite(std::isnan(parameter)));
   }
   return out;
@@ -285,47 +344,66 @@ void decode_row(const Tensor& t, const RowView& view, std::int64_t row, double* 
 }
 
 void decode_slice(const NamedTensors& outputs, const CaseRows& rows, std::int64_t slice, double* out) {
-  if (!rows.is_sums(slice) && rows.info().shape != OutputShape::kRows) return decode_row(outputs[0].second, rows.view(), slice, out);
+  if (!rows.is_sums(slice) && rows.info().shape != OutputShape::kRows) return rows.decode_output_row(outputs, slice, out);
   for (std::int64_t i = 0, n = rows.slice_size(slice); i < n; ++i) {
     const OutputElement e = rows.element(slice, i);
     out[i] = outputs[static_cast<std::size_t>(e.output)].second.value(e.index);
   }
 }
 
+CaseRows::Part::Part(const Case& c, const RowView& rows, std::string_view input, std::string_view weight_name, int output_index)
+    : x(c.input(input)),
+      view(rows),
+      weight(values_of(c.input(weight_name), rows.parameters(), 1)),
+      bias(values_of(c.input("bias"), rows.parameters(), 0)),
+      parameter_by_column(rows.parameter_by_column()),
+      output(output_index) {}
+
 CaseRows::CaseRows(const Case& c) : CaseRows(std::make_shared<const Case>(c)) {}
 CaseRows CaseRows::borrowing(const Case& c) {
   return CaseRows(std::shared_ptr<const Case>(&c, [](const Case*) {}));
 }
 
-CaseRows::CaseRows(std::shared_ptr<const Case> owner)
-    : case_(std::move(owner)), info_(find_op(case_->op)), view_(info_->rows(*case_)), x_(&geometry::first_input(*case_)) {
+CaseRows::CaseRows(std::shared_ptr<const Case> owner) : case_(std::move(owner)), info_(find_op(case_->op)) {
   const Case& c = *case_;
-  for (const char* name : {"dy", "b"})
+  const bool heads = c.input("q") != nullptr;
+  parts_.emplace_back(c, info_->rows(c), geometry::first_input_name(c), heads ? "q_weight" : "weight", 0);
+  if (info_->second_rows) {
+    parts_.emplace_back(c, info_->second_rows(c), heads ? "k" : "x", heads ? "k_weight" : "", 1);  // a sum has no weight
+    parts_[1].first_row = parts_[0].view.rows();
+  }
+  for (const Part& p : parts_) rows_ += p.view.rows();
+  for (const char* name : {"dy", "b", "residual"})
     if (const Tensor* t = c.input(name)) other_ = t;
   for (const auto& [name, tensor] : info_->output_layouts(c)) {
     outputs_.push_back(name);
     storage_.push_back(tensor.dtype);
     sizes_.push_back(tensor.size());
   }
-  weight_ = values_of(c.input("weight"), view_.cols(), 1);
-  bias_ = values_of(c.input("bias"), view_.cols(), 0);
+  running_mean_ = values_of(c.input("running_mean"), 0, 0);
+  running_variance_ = values_of(c.input("running_var"), 0, 1);
+  constants_.given_moments = geometry::normalizes_by_running_statistics(c);
+  constants_.sample_variance = c.text("variance", "population") == "sample";
+  constants_.momentum = c.number("momentum", 0);
   constants_.n = cols();
-  constants_.weight = weight_.data();
-  constants_.bias = bias_.data();
   constants_.epsilon = c.epsilon();
   constants_.weight_offset = c.number("weight_offset", 0);
   constants_.p = c.number("p", 2);
   constants_.epsilon_mode = epsilon_mode_from_name(c.text("epsilon_mode", "none"));
   constants_.learning_rate = c.number("learning_rate", 0);
   constants_.pattern = graph_pattern_from_name(c.text("pattern", "exact"));
-  for (const double w : weight_) largest_parameter_ = std::max(largest_parameter_, std::fabs(constants_.weight_offset + w));
-  for (const double b : bias_) largest_parameter_ = std::max(largest_parameter_, std::fabs(b));
-  parameters_finite_ = normfuzz::all_finite(weight_) && normfuzz::all_finite(bias_);
+  for (const Part& p : parts_) {
+    for (const double w : p.weight) largest_parameter_ = std::max(largest_parameter_, std::fabs(constants_.weight_offset + w));
+    for (const double b : p.bias) largest_parameter_ = std::max(largest_parameter_, std::fabs(b));
+    parameters_finite_ = parameters_finite_ && normfuzz::all_finite(p.weight) && normfuzz::all_finite(p.bias);
+  }
   row_.resize(static_cast<std::size_t>(cols()));
   other_row_.resize(other_ ? row_.size() : 0);
+  for (auto* v : {&weight_row_, &bias_row_}) v->resize(parts_[0].parameter_by_column ? 0 : row_.size());
   for (std::int64_t r = 0; r < rows(); ++r) {
     const RowInputs in = row(r);
-    if (normfuzz::all_finite(in.x, cols()) && (!other_ || normfuzz::all_finite(in.other, cols()))) continue;
+    const bool moments = !in.given_moments || (std::isfinite(in.mean) && std::isfinite(in.variance));
+    if (moments && normfuzz::all_finite(in.x, cols()) && (!other_ || normfuzz::all_finite(in.other, cols()))) continue;
     if (finite_.empty()) finite_.assign(static_cast<std::size_t>(rows()), 1);
     finite_[static_cast<std::size_t>(r)] = 0;
   }
@@ -333,13 +411,14 @@ CaseRows::CaseRows(std::shared_ptr<const Case> owner)
 
 std::int64_t CaseRows::slice_size(std::int64_t slice) const {
   if (!is_sums(slice)) return info_->shape == OutputShape::kRows ? 1 : cols();
-  return cols() * (static_cast<std::int64_t>(outputs_.size()) - (info_->shape == OutputShape::kGradients ? 1 : 0));
+  return parameters() * (static_cast<std::int64_t>(outputs_.size()) - first_sum());
 }
 
 OutputElement CaseRows::element(std::int64_t slice, std::int64_t i) const {
   if (info_->shape == OutputShape::kRows) return {0, slice};
-  if (!is_sums(slice)) return {0, view_.index(slice, i)};
-  return {static_cast<int>(i / cols()) + (info_->shape == OutputShape::kGradients ? 1 : 0), i % cols()};
+  if (is_sums(slice)) return {static_cast<int>(i / parameters()) + first_sum(), i % parameters()};
+  const Part& part = part_of(slice);
+  return {part.output, part.view.index(slice - part.first_row, i)};
 }
 
 std::int64_t CaseRows::elements() const {
@@ -350,15 +429,32 @@ std::int64_t CaseRows::elements() const {
 
 RowInputs CaseRows::row(std::int64_t r) const {
   RowInputs row = constants_;
-  row.weight = weight_.data();
-  row.bias = bias_.data();
-  decode_row(*x_, view_, r, row_.data());
+  const Part& part = part_of(r);
+  row.second_output = info_->formula == Formula::kAddRmsNorm && part.output > 0;
+  r -= part.first_row;
+  row.weight = part.parameter_by_column ? part.weight.data() : weight_row_.data();
+  row.bias = part.parameter_by_column ? part.bias.data() : bias_row_.data();
+  for (std::size_t i = 0; i < weight_row_.size(); ++i) {
+    const auto at = static_cast<std::size_t>(part.view.parameter(r, static_cast<std::int64_t>(i)));
+    weight_row_[i] = part.weight[at];
+    bias_row_[i] = part.bias[at];
+  }
+  decode_row(*part.x, part.view, r, row_.data());
   row.x = row_.data();
   if (other_) {
-    decode_row(*other_, view_, r, other_row_.data());
+    decode_row(*other_, part.view, r, other_row_.data());
     row.other = other_row_.data();
   }
+  if (!running_mean_.empty()) {
+    row.mean = running_mean_[static_cast<std::size_t>(r)];
+    row.variance = running_variance_[static_cast<std::size_t>(r)];
+  }
   return row;
+}
+
+void CaseRows::decode_output_row(const NamedTensors& outputs, std::int64_t r, double* out) const {
+  const Part& part = part_of(r);
+  decode_row(outputs[static_cast<std::size_t>(part.output)].second, part.view, r - part.first_row, out);
 }
 
 std::vector<ElementBound> formula_bounds(const Contract& contract, DType storage, std::int64_t n, const BallFormula& formula) {
@@ -366,7 +462,8 @@ std::vector<ElementBound> formula_bounds(const Contract& contract, DType storage
 }
 
 std::vector<ElementBound> slice_bounds(const CaseRows& rows, std::int64_t slice, const Contract& contract, mpfr_prec_t bits) {
-  return rows.is_sums(slice) ? sums_bounds(rows, contract, bits) : row_bounds(rows, slice, contract, bits);
+  if (!rows.is_sums(slice)) return row_bounds(rows, slice, contract, bits);
+  return rows.info().shape == OutputShape::kStatistics ? statistics_bounds(rows, contract, bits) : sums_bounds(rows, contract, bits);
 }
 
 ErrorInterval error_of(double got, const ElementBound& b) {
@@ -419,7 +516,7 @@ std::string fingerprint(const Contract& c) {
         static_cast<double>(c.welford_tree_height), static_cast<double>(c.folded_affine), static_cast<double>(c.folded_xhat),
         static_cast<double>(c.folded_backward), c.div_ulps, c.sqrt_ulps, c.rsqrt_ulps, c.pow_ulps, static_cast<double>(c.flush_to_zero),
         static_cast<double>(c.denormals_are_zero), static_cast<double>(c.robust_range), static_cast<double>(c.cast_before_weight),
-        static_cast<double>(c.cast_saturates), static_cast<double>(c.zero_denominator)})
+        static_cast<double>(c.residual), static_cast<double>(c.cast_saturates), static_cast<double>(c.zero_denominator)})
     key += ' ' + std::to_string(v);
   return key;
 }

@@ -27,7 +27,7 @@ class CaseBounds {
   CaseRows rows_;
   Contract contract_;
   std::map<std::int64_t, std::vector<ElementBound>> slices_;
-  std::vector<Place> places_;  // of output 0 by index, when its rows are not contiguous
+  std::vector<std::vector<Place>> places_;  // by output and index
 };
 
 }  // namespace normfuzz

@@ -105,14 +105,20 @@ Status apply_modifier(Contract& c, std::string_view field, std::string_view valu
   if (field == "daz") return set_bool(c.denormals_are_zero, field, value, "no", "yes");
   if (field == "range") return set_bool(c.robust_range, field, value, "standard", "robust");
   if (field == "before_weight") return set_bool(c.cast_before_weight, field, value, "no", "yes");
+  if (field == "residual") {
+    if (value != "unrounded" && value != "rounded" && value != "any") return expected(field, value, "unrounded, rounded or any");
+    c.residual = value == "any" ? ResidualSum::kAny : value == "rounded" ? ResidualSum::kRounded : ResidualSum::kUnrounded;
+    return Unit{};
+  }
   if (field == "cast_overflow") return set_bool(c.cast_saturates, field, value, "inf", "saturate");
   if (field == "div_ulps") return set_number(c.div_ulps, field, value);
   if (field == "sqrt_ulps") return set_number(c.sqrt_ulps, field, value);
   if (field == "rsqrt_ulps") return set_number(c.rsqrt_ulps, field, value);
   if (field == "pow_ulps") return set_number(c.pow_ulps, field, value);
-  return expected(field, value,
-                  "one of accumulate, moments, affine, xhat_backward, backward, ftz, daz, range, before_weight, cast_overflow, div_ulps, "
-                  "sqrt_ulps, rsqrt_ulps, pow_ulps");
+  return expected(
+      field, value,
+      "one of accumulate, moments, affine, xhat_backward, backward, ftz, daz, range, before_weight, residual, cast_overflow, div_ulps, "
+      "sqrt_ulps, rsqrt_ulps, pow_ulps");
 }
 
 }  // namespace normfuzz

@@ -23,6 +23,10 @@ enum MomentsAlgorithm : unsigned {
 // What the target does where a denominator is exactly zero (epsilon = 0 and no spread).
 enum class ZeroDenominator { kAny, kZero, kNan };
 
+// What the norm of add_rms_norm sees of x + residual: the sum in the accumulation type, the sum rounded to the storage type as residual_new
+// is, or either.
+enum class ResidualSum { kUnrounded, kRounded, kAny };
+
 struct Contract {
   std::string name = "standard";
   bool faithful = false;           // 1 ulp of the output type, nothing else
@@ -37,7 +41,8 @@ struct Contract {
   bool denormals_are_zero = false;  // stored inputs
   bool robust_range = false;        // no statistic may overflow or underflow
   bool cast_before_weight = false;  // rms_norm: x r is rounded to the output type before the weight
-  bool cast_saturates = false;      // a final cast that saturates instead of going to infinity
+  ResidualSum residual = ResidualSum::kUnrounded;
+  bool cast_saturates = false;  // a final cast that saturates instead of going to infinity
   ZeroDenominator zero_denominator = ZeroDenominator::kAny;
   std::map<std::string, bool> claims = {{"determinism", true}};
 

@@ -128,6 +128,23 @@ class LanesArithmetic {
     return out;
   }
 
+  // Running statistics as stored: no sum, so no error of the reference; of a kernel only that of reading them.
+  Moments given(const RowInputs& row) const {
+    const auto read_error = [&](double v, const Contract& c, const RoundingProfile& p) {
+      const double rounded = value_from_bits(c.accumulate, bits_from_value(c.accumulate, v));
+      return Up(std::fabs(rounded - v)) * Up(1 + 0x1p-52) + Up(std::fabs(v) < p.eta_input ? std::fabs(v) : 0);
+    };
+    Moments out{{row.mean}, {}};
+    Statistic& s = out.variance;
+    s.value = s.lower = row.variance;
+    s.upper = row.variance;
+    s.max_abs = absolute_statistics(row).max_abs;
+    s.contract.mean = read_error(row.mean, contract_, profile_);
+    s.contract.variance = read_error(row.variance, contract_, profile_);
+    mean_ = {row.mean, std::fabs(row.mean), s.contract.mean, Up(0)};
+    return out;
+  }
+
   Statistic mean_square(const RowInputs& row) const {
     double computed_mean_square;
     RowStatistics s = absolute_statistics(row, &computed_mean_square);
@@ -306,7 +323,7 @@ class LanesArithmetic {
 
 FilterRow FilterRowLanes(const CaseRows& rows, std::int64_t r, const double* y, const Contract& contract) {
   const RowInputs row = rows.row(r);
-  LanesArithmetic arithmetic(contract, rows.storage(), row.n, y);
+  LanesArithmetic arithmetic(contract, rows.slice_storage(r), row.n, y);
   arithmetic.set_offset(row.weight_offset != 0);
   arithmetic.set_parameter_magnitude(rows.largest_parameter());
   return evaluate_affine(rows.op(), arithmetic, row);
@@ -323,7 +340,7 @@ HWY_EXPORT(FilterRowLanes);
 
 bool filter_applies(const CaseRows& rows, const Contract& contract) {
   const DType storage = rows.storage();
-  return rows.info().affine() && rows.info().shape == OutputShape::kElements && storage != DType::kF64 &&
+  return rows.info().affine() && rows.info().forward_map() && storage != DType::kF64 &&
          (contract.accumulate == DType::kF32 || contract.accumulate == DType::kF64 || contract.faithful);
 }
 

@@ -128,12 +128,17 @@ double infinite_norm(const RowInputs& row) {
 template <class Decide>
 Values<Decide> special_row(const CaseRows& rows, const RowInputs& row, const Decide& decide) {
   const OpInfo& op = rows.info();
-  const bool nan = has_nan(row.x, row.n) || has_nan(row.other, row.n);
+  bool nan = has_nan(row.x, row.n) || has_nan(row.other, row.n);
+  const auto infinite = [&](std::int64_t i) {
+    return std::isinf(row.x[i]) || (op.formula == Formula::kAddRmsNorm && std::isinf(row.other[i]));
+  };
+  for (std::int64_t i = 0; op.formula == Formula::kAddRmsNorm && i < row.n; ++i)
+    nan = nan || (std::isinf(row.x[i]) && row.x[i] == -row.other[i]);
   if (op.shape == OutputShape::kRows) return {decide.special(nan || op.formula == Formula::kCosine ? kNan : infinite_norm(row))};
   const bool all_nan = nan || op.subtracts_mean() || op.shape == OutputShape::kGradients;
   Values<Decide> out;
   for (std::int64_t i = 0; i < row.n; ++i)
-    out.push_back(decide.special(all_nan || !std::isfinite(row.x[i]) ? kNan : from_zero(row.weight[i], row.bias[i])));
+    out.push_back(decide.special(all_nan || infinite(i) ? kNan : from_zero(row.weight[i], row.bias[i])));
   return out;
 }
 
@@ -175,51 +180,96 @@ Values<Decide> ordinary_row(const CaseRows& rows, RowInputs row, mpfr_prec_t las
   return out;
 }
 
+// x_i by given moments, or x_i + residual_i, where one of the numbers is not finite; empty where none is.
+std::optional<double> special_element(const RowInputs& row, std::int64_t i) {
+  if (row.second_output) {
+    if (std::isfinite(row.x[i]) && std::isfinite(row.other[i])) return std::nullopt;
+    return (std::isfinite(row.x[i]) ? 0 : row.x[i]) + (std::isfinite(row.other[i]) ? 0 : row.other[i]);
+  }
+  if (std::isfinite(row.x[i]) && std::isfinite(row.mean) && std::isfinite(row.variance)) return std::nullopt;
+  if (std::isnan(row.variance)) return kNan;
+  const double d = (std::isfinite(row.x[i]) ? 0 : row.x[i]) - (std::isfinite(row.mean) ? 0 : row.mean);
+  if (std::isnan(d) || (std::isinf(d) && std::isinf(row.variance))) return kNan;
+  if (!std::isinf(d)) return from_zero(row.weight[i], row.bias[i]);  // over an infinite deviation
+  return d * row.weight[i] + row.bias[i];
+}
+
+// A row of an op whose elements do not meet, some of which are not finite.
+template <class Decide>
+Values<Decide> special_elements(const CaseRows& rows, RowInputs row, bool ieee, mpfr_prec_t last_bits, const Decide& decide);
+
 // What a row without spread is, totalized: the bias of an affine map, 0 of a cosine or unit vector. dx depends on the cotangents: not here.
 template <class Decide>
 Values<Decide> no_spread_row(const CaseRows& rows, const RowInputs& row, bool ieee_nan, const Decide& decide) {
   Values<Decide> out;
-  const bool gradient = rows.info().shape == OutputShape::kGradients;
+  if (row.given_moments && ieee_nan) {  // (x - mean)/0
+    for (std::int64_t i = 0; i < row.n; ++i) {
+      const double d = row.x[i] == row.mean ? kNan : std::copysign(std::numeric_limits<double>::infinity(), row.x[i] - row.mean);
+      out.push_back(decide.special(d * row.weight[i] + row.bias[i]));
+    }
+    return out;
+  }
   for (std::int64_t i = 0; i < (rows.info().shape == OutputShape::kRows ? 1 : row.n); ++i)
-    out.push_back(decide.special(ieee_nan ? kNan : !rows.info().affine() || gradient ? 0 : from_zero(row.weight[i], row.bias[i])));
+    out.push_back(decide.special(ieee_nan ? kNan : !rows.info().forward_map() ? 0 : from_zero(row.weight[i], row.bias[i])));
+  return out;
+}
+
+template <class Decide>
+Values<Decide> finite_row(const CaseRows& rows, const RowInputs& row, bool ieee, mpfr_prec_t last_bits, const Decide& decide) {
+  if (!no_spread(rows.info(), row) || (row.epsilon != 0 && !rows.info().forward_map())) return ordinary_row(rows, row, last_bits, decide);
+  return no_spread_row(rows, row, ieee, decide);
+}
+
+template <class Decide>
+Values<Decide> special_elements(const CaseRows& rows, RowInputs row, bool ieee, mpfr_prec_t last_bits, const Decide& decide) {
+  const RowInputs original = row;
+  std::vector<double> x(row.x, row.x + row.n), other(row.other, row.other + (row.other ? row.n : 0));
+  for (auto* v : {&x, &other})
+    for (double& e : *v)
+      if (!std::isfinite(e)) e = 0;
+  row.x = x.data();
+  row.other = other.empty() ? nullptr : other.data();
+  if (!std::isfinite(row.mean)) row.mean = 0;
+  if (!std::isfinite(row.variance)) row.variance = 1;
+  Values<Decide> out = finite_row(rows, row, ieee, last_bits, decide);
+  for (std::int64_t i = 0; i < row.n; ++i)
+    if (const auto v = special_element(original, i)) out[static_cast<std::size_t>(i)] = decide.special(*v);
   return out;
 }
 
 template <class Decide>
 Values<Decide> row_values(const CaseRows& rows, std::int64_t r, Reading reading, mpfr_prec_t last_bits, const Decide& decide) {
   const RowInputs row = rows.row(r);
-  if (!rows.finite(r)) return special_row(rows, row, decide);
-  const bool forward_map = rows.info().affine() && rows.info().shape == OutputShape::kElements;
-  if (!no_spread(rows.info(), row) || (row.epsilon != 0 && !forward_map)) return ordinary_row(rows, row, last_bits, decide);
-  return no_spread_row(rows, row, row.epsilon == 0 && reading == Reading::kIeee, decide);
+  const bool ieee = row.epsilon == 0 && reading == Reading::kIeee;
+  if (!rows.finite(r)) return elementwise(row) ? special_elements(rows, row, ieee, last_bits, decide) : special_row(rows, row, decide);
+  return finite_row(rows, row, ieee, last_bits, decide);
 }
 
-// Columns of the sums that a number which is not finite, or a division 0/0 in the IEEE reading, makes NaN (an infinite sum is NaN here
+// Weights whose sums a number which is not finite, or a division 0/0 in the IEEE reading, makes NaN (an infinite sum is NaN here
 // too).
 std::vector<char> spoiled_columns(const CaseRows& rows, Reading reading, bool weight) {
-  std::vector<char> spoiled(static_cast<std::size_t>(rows.cols()), 0);
+  std::vector<char> spoiled(static_cast<std::size_t>(rows.parameters()), 0);
   for (std::int64_t r = 0; r < rows.rows(); ++r) {
     const RowInputs row = rows.row(r);
     const bool x_nan = has_nan(row.x, row.n), centred = rows.info().centred();
     const bool x_infinite = std::any_of(row.x, row.x + row.n, [](double v) { return std::isinf(v); });
     const bool zero_by_zero = reading == Reading::kIeee && divides_by_zero(rows.info(), row);
-    for (std::size_t j = 0; j < spoiled.size(); ++j)
-      spoiled[j] |=
-          !std::isfinite(row.other[j]) || (weight && (x_nan || zero_by_zero || (x_infinite && (centred || std::isinf(row.x[j])))));
+    for (std::int64_t i = 0; i < row.n; ++i)
+      spoiled[static_cast<std::size_t>(rows.view().parameter(r, i))] |=
+          !std::isfinite(row.other[i]) || (weight && (x_nan || zero_by_zero || (x_infinite && (centred || std::isinf(row.x[i])))));
   }
   return spoiled;
 }
 
 template <class Decide>
 Values<Decide> sum_values(const CaseRows& rows, Reading reading, mpfr_prec_t last_bits, const Decide& decide) {
-  const auto n = static_cast<std::size_t>(rows.cols());
+  const auto n = static_cast<std::size_t>(rows.parameters());
   const std::vector<char> weights = spoiled_columns(rows, reading, true), biases = spoiled_columns(rows, reading, false);
-  const RowInputs row = rows.row(0);
   const bool update = rows.info().shape == OutputShape::kUpdate;
   std::vector<std::optional<typename Decide::Value>> decided(static_cast<std::size_t>(rows.slice_size(rows.slices() - 1)));
   std::size_t open = decided.size();
   for (std::size_t k = 0; k < decided.size(); ++k) {
-    const double parameter = (k < n ? row.weight : row.bias)[k % n];
+    const double parameter = (k < n ? rows.weights() : rows.biases())[k % n];
     if (!(k < n ? weights : biases)[k % n] && (!update || std::isfinite(parameter))) continue;
     const bool infinite = update && !(k < n ? weights : biases)[k % n];
     decided[k] = decide.special(infinite ? parameter : kNan);
@@ -239,8 +289,38 @@ Values<Decide> sum_values(const CaseRows& rows, Reading reading, mpfr_prec_t las
   return out;
 }
 
+// (1 - momentum) before + momentum now where one of them is not finite; empty where both are.
+std::optional<double> special_statistic(const RowInputs& row, bool mean) {
+  const double before = mean ? row.mean : row.variance;
+  double now = 0;
+  for (std::int64_t i = 0; i < row.n; ++i)
+    if (!std::isfinite(row.x[i])) now += row.x[i];
+  if (now != 0 && !mean) now = kNan;  // a deviation from an infinite mean
+  if (std::isfinite(before) && now == 0) return std::nullopt;
+  return (1 - row.momentum) * before + row.momentum * now;
+}
+
+template <class Decide>
+Values<Decide> statistic_values(const CaseRows& rows, mpfr_prec_t last_bits, const Decide& decide) {
+  const auto n = static_cast<std::size_t>(rows.parameters());
+  std::vector<std::optional<typename Decide::Value>> decided(2 * n);
+  for (std::size_t k = 0; k < decided.size(); ++k)
+    if (const auto v = special_statistic(rows.row(static_cast<std::int64_t>(k % n)), k < n)) decided[k] = decide.special(*v);
+  const auto open = [&] { return std::any_of(decided.begin(), decided.end(), [](const auto& d) { return !d; }); };
+  for (mpfr_prec_t bits = kFirstBits; open(); bits = std::min(2 * bits, last_bits)) {
+    const PrecisionScope precision(bits);
+    const std::vector<Interval> y = statistics_of_rows(rows, IntervalArithmetic{});
+    for (std::size_t k = 0; k < decided.size(); ++k)
+      if (!decided[k] && mpfr_number_p(y[k].lower()) && mpfr_number_p(y[k].upper())) decided[k] = decide.enclosed(y[k], bits == last_bits);
+  }
+  Values<Decide> out;
+  for (auto& v : decided) out.push_back(std::move(*v));
+  return out;
+}
+
 template <class Decide>
 Values<Decide> slice_values(const CaseRows& rows, std::int64_t slice, Reading reading, mpfr_prec_t last_bits, const Decide& decide) {
+  if (rows.is_sums(slice) && rows.info().shape == OutputShape::kStatistics) return statistic_values(rows, last_bits, decide);
   return rows.is_sums(slice) ? sum_values(rows, reading, last_bits, decide) : row_values(rows, slice, reading, last_bits, decide);
 }
 

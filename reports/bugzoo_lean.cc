@@ -5,6 +5,7 @@
 
 #include "core/hex_float.h"
 #include "harness/shrink/edit.h"
+#include "oracles/ops/geometry.h"
 #include "oracles/ops/op.h"
 #include "reports/bugzoo_entry.h"
 
@@ -106,7 +107,7 @@ std::vector<Row> rows_of(const Case& c, const std::string& output, std::int64_t 
   const bool all = find_op(c.op)->shape == OutputShape::kUpdate || output == "dweight" || output == "dbias";
   const std::vector<double> x = values_by_row(c, main_name(c));
   std::vector<double> other;
-  for (const char* name : {"dy", "b"})
+  for (const char* name : {"dy", "b", "residual"})
     if (c.input(name)) other = values_by_row(c, name);
   std::vector<Row> out;
   for (std::int64_t r = all ? 0 : row; r < (all ? rows : row + 1); ++r) {
@@ -118,10 +119,12 @@ std::vector<Row> rows_of(const Case& c, const std::string& output, std::int64_t 
   return out;
 }
 
-std::vector<double> parameter(const Case& c, const char* name, double absent, double offset) {
+// The weights or biases of a row.
+std::vector<double> parameter(const Case& c, const char* name, double absent, double offset, std::int64_t row) {
   const Tensor* t = c.input(name);
-  std::vector<double> v = t ? t->values() : std::vector<double>(static_cast<std::size_t>(shape_of(c).cols), absent);
-  for (double& e : v) e += offset;
+  const RowView view = view_of(c);
+  std::vector<double> v;
+  for (std::int64_t i = 0; i < view.cols(); ++i) v.push_back((t ? t->value(view.parameter(row, i)) : absent) + offset);
   return v;
 }
 
@@ -163,30 +166,39 @@ Statement norm_statement(const Case& c, const Row& row, std::int64_t column) {
 }
 
 // layer_norm with one node of its graph changed.
-Statement graph_statement(const Case& c, const Row& row, std::int64_t column) {
+Statement graph_statement(const Case& c, const Row& row, const Place& place) {
   const std::string pattern = c.text("pattern", "exact"), x = list(row.x);
   const std::string root = fmt::format("root {} {} {}", x, pattern == "exponent_4" ? 4 : 2, rational(c.epsilon()));
-  const std::string d = fmt::format("({}(centred {}).getD {} 0)", pattern == "swapped_sub" ? "-" : "", x, column);
-  const auto k = static_cast<std::size_t>(column);
+  const std::string d = fmt::format("({}(centred {}).getD {} 0)", pattern == "swapped_sub" ? "-" : "", x, place.col);
+  const auto k = static_cast<std::size_t>(place.col);
   return {kGraph, fmt::format("{} * {} + {}", pattern == "swapped_div" ? fmt::format("{} / {}", root, d) : fmt::format("{} / {}", d, root),
-                              rational(parameter(c, "weight", 1, 0)[k]), rational(parameter(c, "bias", 0, 0)[k]))};
+                              rational(parameter(c, "weight", 1, 0, place.row)[k]), rational(parameter(c, "bias", 0, 0, place.row)[k]))};
 }
 
-Statement statement_of(const Case& c, const std::string& output, const std::vector<Row>& rows, std::int64_t column) {
+Statement statement_of(const Case& c, const std::string& output, const std::vector<Row>& rows, const Place& place) {
   const OpInfo& op = *find_op(c.op);
-  if (op.formula == Formula::kLayerNormGraph) return graph_statement(c, rows[0], column);
+  const std::int64_t column = place.col;
+  if (op.formula == Formula::kAddRmsNorm) {
+    const std::string sum = fmt::format("(List.zipWith (· + ·) {} {})", list(rows[0].x), list(rows[0].other));
+    if (output != "y") return {kAffine, fmt::format("({}.getD {} 0)", sum, column)};
+    return {kAffine, fmt::format("rmsNorm {} {} {} {} {}", sum, rational(c.epsilon()),
+                                 list(parameter(c, "weight", 1, c.number("weight_offset", 0), place.row)),
+                                 list(parameter(c, "bias", 0, 0, place.row)), column)};
+  }
+  if (op.formula == Formula::kLayerNormGraph) return graph_statement(c, rows[0], place);
   if (!op.affine()) return norm_statement(c, rows[0], column);
   const std::string name = op.centred() ? "layerNorm" : "rmsNorm", epsilon = rational(c.epsilon());
-  const std::string weight = list(parameter(c, "weight", 1, c.number("weight_offset", 0)));
+  const std::string weight = list(parameter(c, "weight", 1, c.number("weight_offset", 0), place.row));
   if (op.shape == OutputShape::kElements)
-    return {kAffine, fmt::format("{} {} {} {} {} {}", name, list(rows[0].x), epsilon, weight, list(parameter(c, "bias", 0, 0)), column)};
+    return {kAffine,
+            fmt::format("{} {} {} {} {} {}", name, list(rows[0].x), epsilon, weight, list(parameter(c, "bias", 0, 0, place.row)), column)};
   if (output == "dx")
     return {kBackward, fmt::format("{}Dx {} {} {} {} {}", name, list(rows[0].x), list(rows[0].other), weight, epsilon, column)};
   const bool bias = output == "dbias" || output == "bias_new";
   const std::string gradient =
       bias ? fmt::format("dbias {} {}", pairs(rows), column) : fmt::format("{}Dweight {} {} {}", name, pairs(rows), epsilon, column);
   if (op.shape == OutputShape::kGradients) return {kBackward, gradient};
-  const std::vector<double> before = parameter(c, bias ? "bias" : "weight", bias ? 0 : 1, 0);
+  const std::vector<double> before = parameter(c, bias ? "bias" : "weight", bias ? 0 : 1, 0, 0);
   return {kBackward, fmt::format("({} - {} * {})", rational(before[static_cast<std::size_t>(column)]),
                                  rational(c.number("learning_rate", 0)), gradient)};
 }
@@ -194,8 +206,9 @@ Statement statement_of(const Case& c, const std::string& output, const std::vect
 // What the exact result of one of a property's calls is called in its relation: of layer_norm and rms_norm "run0 i" with the row "xs0" and
 // its parameters; of norms "run0", the number of the row.
 std::string run_definitions(const Case& c, std::size_t k, const std::vector<Row>& rows, const Place& place) {
-  if (!find_op(c.op)->affine()) return fmt::format("noncomputable def run{} : ℝ := {}\n", k, statement_of(c, "y", rows, place.col).value);
-  const std::string weight = list(parameter(c, "weight", 1, c.number("weight_offset", 0))), bias = list(parameter(c, "bias", 0, 0));
+  if (!find_op(c.op)->affine()) return fmt::format("noncomputable def run{} : ℝ := {}\n", k, statement_of(c, "y", rows, place).value);
+  const std::string weight = list(parameter(c, "weight", 1, c.number("weight_offset", 0), place.row)),
+                    bias = list(parameter(c, "bias", 0, 0, place.row));
   return fmt::format(
       "noncomputable def xs{0} : List ℝ := {1}\nnoncomputable def epsilon{0} : ℝ := {2}\nnoncomputable def weight{0} (i : ℕ) : ℝ := "
       "{3}.getD i 0\nnoncomputable def bias{0} (i : ℕ) : ℝ := {4}.getD i 0\nnoncomputable def run{0} (i : ℕ) : ℝ := {5} xs{0} epsilon{0} "
@@ -240,16 +253,25 @@ std::string property_statement(const Entry& e, const ElementEvidence& at) {
                    rational(at.allowed), rational(at.got), rational(at.exact));
 }
 
+// The definitions above say what this output is.
+bool defined_here(const Case& c, const std::string& output) {
+  const OpInfo& op = *find_op(c.op);
+  if (geometry::normalizes_by_running_statistics(c) || c.input("q")) return false;
+  return output == "y" || output == "dx" || output == "residual_new" || op.rows(c).parameter_by_column();
+}
+
 std::string statement(const Entry& e, const ElementEvidence& at) {
   if (e.finding.shrunk.property) return property_statement(e, at);
   const Finding& f = e.finding;
+  if (!defined_here(f.shrunk, at.output)) return "-- This output is stated in README.md, not over the reals here.\n";
   const Place place = place_of(f.shrunk, at.output, at.index);
   const std::vector<Row> rows = rows_of(f.shrunk, at.output, place.row);
   for (const Row& r : rows)
     if (!all_finite(r.x) || !all_finite(r.other)) return "-- A row holds a NaN or an infinity: no statement over the reals.\n";
   for (const char* name : {"weight", "bias"})
-    if (!all_finite(parameter(f.shrunk, name, 0, 0))) return "-- A parameter is a NaN or an infinity: no statement over the reals.\n";
-  const auto [definitions, value] = statement_of(f.shrunk, at.output, rows, place.col);
+    if (const Tensor* t = f.shrunk.input(name); t && !all_finite(t->values()))
+      return "-- A parameter is a NaN or an infinity: no statement over the reals.\n";
+  const auto [definitions, value] = statement_of(f.shrunk, at.output, rows, place);
   const std::string begin = std::string(definitions) + "\n";
   if (f.law.starts_with("ln.one_feature")) {
     const char* name = f.law == "ln.one_feature_forward"

@@ -22,7 +22,7 @@ double mean_of(const double* x, std::int64_t n) {
 
 // mean((x - centre)^2) of the first row: what epsilon is added to.
 double statistic(const Case& c) {
-  const Values v = values_by_row(c, "x");
+  const Values v = values_by_row(c, main_name(c));
   const std::int64_t n = shape_of(c).cols;
   const double centre = find_op(c.op)->centred() ? mean_of(v.data(), n) : 0;
   double sum = 0;
@@ -118,6 +118,10 @@ void other_arguments(const Case& c, std::vector<Ablation>& out) {
     if (std::any_of(v.begin(), v.end(), [](double e) { return e != 1; }))
       out.push_back({"cotangent", {with_input(c, "dy", mapped(*dy, [](double) { return 1.0; }))}});
   }
+  if (const Tensor* residual = c.input("residual"))
+    out.push_back({"residual", {with_input(c, "residual", mapped(*residual, [](double) { return 0.0; }))}});
+  if (c.integer("training", 0) == 1 && c.input("running_mean"))
+    out.push_back({"running statistics", {with_input(with_input(c, "running_mean", std::nullopt), "running_var", std::nullopt)}});
   if (c.number("p", 2) != 2) out.push_back({"p", {without_param(c, "p")}});
   if (const double rate = c.number("learning_rate", 1); rate != 1) {
     Case plain = c;
@@ -136,10 +140,10 @@ void axis_and_layout(const Case& c, std::vector<Ablation>& out) {
 }
 
 void parameters(const Case& c, std::vector<Ablation>& out) {
-  for (const char* name : {"weight", "bias"}) {
+  for (const char* name : {"weight", "bias", "q_weight", "k_weight"}) {
     const Tensor* t = c.input(name);
     if (!t) continue;
-    const double plain = name == std::string("weight") ? 1 - c.number("weight_offset", 0) : 0;
+    const double plain = name != std::string("bias") ? 1 - c.number("weight_offset", 0) : 0;
     Ablation a{name, {with_input(c, name, mapped(*t, [&](double) { return plain; }))}};
     if (c.number("weight_offset", 0) == 0) a.without.push_back(with_input(c, name, std::nullopt));
     out.push_back(std::move(a));

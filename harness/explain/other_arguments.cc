@@ -97,6 +97,26 @@ void of_gradients(const Case& c, Calls& calls) {
   calls.add_param("no step at all", "update", "learning_rate", 0.0);
 }
 
+void of_batches(const Case& c, Calls& calls) {
+  if (c.params.count("momentum"))
+    calls.add_param("momentum and 1 - momentum swapped", "running statistics", "momentum", 1 - c.number("momentum", 0));
+  calls.add_param("the population's variance in the running one", "running statistics", "variance", std::string("population"));
+  calls.add_param("the sample's variance in the running one", "running statistics", "variance", std::string("sample"));
+  calls.add_param("epsilon dropped", "epsilon", "epsilon", 0.0);
+  for (const auto& [name, value] : {std::pair{"1e-5", 1e-5f}, {"1e-3", 1e-3f}})
+    calls.add_param(fmt::format("epsilon fixed at {}", name), "epsilon", "epsilon", static_cast<double>(value));
+  if (c.integer("training", 0) == 0)
+    calls.add_param("the batch's statistics instead of the running ones", "statistics", "training", std::int64_t{1});
+  if (c.input("running_mean")) calls.add_param("the running statistics instead of the batch's", "statistics", "training", std::int64_t{0});
+}
+
+void of_residuals(const Case& c, Calls& calls) {
+  const Tensor zero = mapped(*c.input("residual"), [](double) { return 0.0; });
+  calls.add("the residual left out", "residual", with_input(c, "residual", zero));
+  calls.add("x left out", "residual", with_input(c, "x", zero));
+  calls.add_param("epsilon dropped", "epsilon", "epsilon", 0.0);
+}
+
 void of_norms(const Case& c, Calls& calls) {
   const Formula formula = find_op(c.op)->formula;
   if (takes(c, "p"))
@@ -140,6 +160,10 @@ std::vector<Alternative> other_arguments(const Case& c, const Contract& contract
     of_gradients(c, calls);
   else if (find_op(c.op)->formula == Formula::kLayerNormGraph)
     of_graphs(c, calls);
+  else if (find_op(c.op)->shape == OutputShape::kStatistics)
+    of_batches(c, calls);
+  else if (c.input("residual"))
+    of_residuals(c, calls);
   else if (!find_op(c.op)->affine())
     of_norms(c, calls);
   return calls.take();

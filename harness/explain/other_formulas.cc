@@ -75,7 +75,8 @@ AlternativeBounds by_rows(const Case& c, const Contract& contract, std::function
   auto state = std::make_shared<State>(c);
   const CaseRows& rows = state->rows;
   for (std::int64_t s = 0; s < rows.slices(); ++s)
-    for (std::int64_t i = 0; !rows.is_sums(s) && i < rows.slice_size(s); ++i) state->places[rows.element(s, i).index] = {s, i};
+    for (std::int64_t i = 0; !rows.is_sums(s) && i < rows.slice_size(s); ++i)
+      if (rows.element(s, i).output == 0) state->places[rows.element(s, i).index] = {s, i};
   return [state, contract, formula](std::string_view output, std::int64_t index) -> std::optional<ElementBound> {
     if (output != state->rows.outputs()[0]) return std::nullopt;
     const auto [slice, position] = state->places.at(index);
@@ -104,16 +105,17 @@ AlternativeBounds by_columns(const Case& c, const Contract& contract, const std:
     if (state->bounds.empty())
       state->bounds =
           formula_bounds(contract, rows.storage(static_cast<int>(rows.outputs().size()) - 1), rows.cols(), [&](const Arithmetic& a) {
-            std::vector<Arithmetic::Total> totals(static_cast<std::size_t>(rows.cols()), a.start());
+            std::vector<Arithmetic::Total> totals(static_cast<std::size_t>(rows.parameters()), a.start());
             for (std::int64_t r = 0; r < rows.rows(); ++r) {
               const Numbers terms = of_row(a, rows.row(r));
-              for (std::size_t j = 0; j < totals.size(); ++j) totals[j].add(terms[j]);
+              for (std::size_t i = 0; i < terms.size(); ++i)
+                totals[static_cast<std::size_t>(rows.view().parameter(r, static_cast<std::int64_t>(i)))].add(terms[i]);
             }
-            const RowInputs parameters = rows.row(0);
-            return a.numbers(rows.cols(), [&](std::int64_t j) {
-              const Number gradient = totals[static_cast<std::size_t>(j)].total();
-              const double before = (bias ? parameters.bias : parameters.weight)[j];
-              return update ? a.value(before) - a.constant(parameters.learning_rate) * gradient : gradient;
+            return a.numbers(rows.parameters(), [&](std::int64_t j) {
+              const auto k = static_cast<std::size_t>(j);
+              const Number gradient = totals[k].total();
+              const double before = (bias ? rows.biases() : rows.weights())[k];
+              return update ? a.value(before) - a.constant(rows.learning_rate()) * gradient : gradient;
             });
           });
     return state->bounds[static_cast<std::size_t>(index)];

@@ -8,6 +8,7 @@
 #include "harness/explain/alternatives.h"
 #include "harness/shrink/edit.h"
 #include "oracles/case_bounds.h"
+#include "oracles/ops/geometry.h"
 #include "oracles/ops/op.h"
 
 namespace normfuzz {
@@ -41,13 +42,13 @@ std::vector<Group> grouped(const Tensor& x, const auto& key, const auto& paramet
   return out;
 }
 
-// Column of every element in its own row.
-Indices own_columns(const Case& c) {
+// The weight of every element.
+Indices own_parameters(const Case& c) {
   const RowView view = view_of(c);
-  Indices cols(static_cast<std::size_t>(main_input(c).size()));
+  Indices parameters(static_cast<std::size_t>(main_input(c).size()));
   for (std::int64_t r = 0; r < view.rows(); ++r)
-    for (std::int64_t i = 0; i < view.cols(); ++i) cols[static_cast<std::size_t>(view.index(r, i))] = i;
-  return cols;
+    for (std::int64_t i = 0; i < view.cols(); ++i) parameters[static_cast<std::size_t>(view.index(r, i))] = view.parameter(r, i);
+  return parameters;
 }
 
 std::string plain_op(const Case& c) {
@@ -102,14 +103,14 @@ std::int64_t batch_of(const Case& c) { return batched(c) ? main_input(c).shape[0
 
 std::vector<Alternative> other_rows(const Case& c, const Contract& contract) {
   const OpInfo& op = *find_op(c.op);
-  if (!op.affine() || op.shape == OutputShape::kUpdate) return {};
+  if (!op.affine() || op.shape == OutputShape::kUpdate || op.second_rows || geometry::normalizes_by_running_statistics(c)) return {};
   const Tensor& x = main_input(c);
   const RowKind kind = row_kind(c);
   const int own = row_axis(c), rank = x.rank();
   const auto [rows, cols] = shape_of(c);
-  const Indices columns = own_columns(c), strides = dense_strides(x.shape);
-  const auto own_column = [&](const Indices& at, std::int64_t) {
-    return columns[static_cast<std::size_t>(std::inner_product(at.begin(), at.end(), strides.begin(), std::int64_t{0}))];
+  const Indices parameters = own_parameters(c), strides = dense_strides(x.shape);
+  const auto own_parameter = [&](const Indices& at, std::int64_t) {
+    return parameters[static_cast<std::size_t>(std::inner_product(at.begin(), at.end(), strides.begin(), std::int64_t{0}))];
   };
   std::vector<Alternative> out;
   const auto add = [&](std::string name, const char* family, std::vector<Group> groups) {
@@ -118,7 +119,7 @@ std::vector<Alternative> other_rows(const Case& c, const Contract& contract) {
   if (kind == RowKind::kChannels && rows > batch_of(c)) {  // some space
     add("whole-map LayerNorm", "axis and layout",
         grouped(
-            x, [&](const Indices& at) { return batched(c) ? Indices{at[0]} : Indices{}; }, own_column));
+            x, [&](const Indices& at) { return batched(c) ? Indices{at[0]} : Indices{}; }, own_parameter));
     // The same memory read as the other layout: of every batch cols x positions instead of positions x cols.
     const std::int64_t positions = rows / batch_of(c), map = positions * cols;
     const bool channels_last = own == rank - 1;
@@ -133,10 +134,42 @@ std::vector<Alternative> other_rows(const Case& c, const Contract& contract) {
               },
               [&](const Indices&, std::int64_t position) { return position; }));
   }
+  if (kind == RowKind::kGroups) {
+    const auto channel = static_cast<std::size_t>(own);
+    const std::int64_t channels = x.shape[channel], groups = c.integer("groups", channels), members = channels / groups;
+    add("channel c in group c modulo the groups", "axis and layout",
+        grouped(
+            x,
+            [&](const Indices& at) {
+              return Indices{at[0], at[channel] % groups};
+            },
+            own_parameter));
+    add("statistics over the whole sample", "axis and layout",
+        grouped(
+            x, [&](const Indices& at) { return Indices{at[0]}; }, own_parameter));
+    add("statistics of every channel", "axis and layout",
+        grouped(
+            x,
+            [&](const Indices& at) {
+              return Indices{at[0], at[channel]};
+            },
+            own_parameter));
+    add("statistics over the batch", "axis and layout",
+        grouped(
+            x, [&](const Indices& at) { return Indices{at[channel] / members}; }, own_parameter));
+    if (c.input("weight") || c.input("bias"))
+      add("the weight of the channel's position within its group", "parameters",
+          grouped(
+              x,
+              [&](const Indices& at) {
+                return Indices{at[0], at[channel] / members};
+              },
+              [&](const Indices& at, std::int64_t) { return at[channel] % members; }));
+  }
   if (rows > 1 && !(kind == RowKind::kChannels && batch_of(c) == 1))
     add(kind == RowKind::kChannels && rank == 2 ? "whole-map LayerNorm" : "statistics over the whole tensor", "axis and layout",
         grouped(
-            x, [](const Indices&) { return Indices{}; }, own_column));
+            x, [](const Indices&) { return Indices{}; }, own_parameter));
   for (int axis = 0; axis < rank; ++axis) {
     const bool is_own = kind == RowKind::kTrailing ? axis >= own && cols == x.shape[static_cast<std::size_t>(axis)] : axis == own;
     const std::int64_t extent = x.shape[static_cast<std::size_t>(axis)];
@@ -147,8 +180,8 @@ std::vector<Alternative> other_rows(const Case& c, const Contract& contract) {
     };
     const std::string name =
         fmt::format("normalization over axis {} instead of {}", axis, kind == RowKind::kChannels ? "the channels" : "its own");
-    add(name, "axis and layout", grouped(x, without, own_column));
-    if (extent == cols && (c.input("weight") || c.input("bias")))
+    add(name, "axis and layout", grouped(x, without, own_parameter));
+    if (extent == view_of(c).parameters() && (c.input("weight") || c.input("bias")))
       add(name, "axis and layout", grouped(x, without, [](const Indices&, std::int64_t position) { return position; }));
   }
   return out;

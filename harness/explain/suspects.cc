@@ -218,7 +218,7 @@ bool row_matches(const CaseRows& rows, std::int64_t r, const Tensor& y, const Ch
     return true;
   }
   if (!(f.variance + f.epsilon > 0) || !std::isfinite(static_cast<double>(f.denominator)) || !(f.denominator > 0)) return false;
-  const Case c = as_case(rows.op(), f);
+  const Case c = as_case(f.centred ? "layer_norm" : "rms_norm", f);
   const CaseRows alternative(c);
   if (!alternative.parameters_finite()) return false;
   const std::vector<ElementBound> bounds = slice_bounds(alternative, 0, contract);
@@ -261,7 +261,7 @@ std::vector<Suspect> matching_formulas(const Case& c, const Outcome& outcome, co
   for (const auto& find : {other_rows, other_arguments, other_formulas})
     for (const Alternative& a : find(c, contract))
       if (agrees(wrong, rows, a, contract)) out.push_back({"matches " + a.name, a.family});
-  if (!rows.info().affine() || rows.info().shape != OutputShape::kElements) return out;
+  if (!rows.info().affine() || !rows.info().forward_map() || rows.info().second_rows || rows.given_moments()) return out;
   const Tensor& y = outcome.outputs[0].second;
   for (const ChangedFormula& f : formulas()) {
     bool all = true;

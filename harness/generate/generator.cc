@@ -70,6 +70,17 @@ Case generate(std::uint64_t seed, std::string_view op, DType dtype, std::uint64_
       case Role::kCotangent:
         c.inputs.emplace_back(input.name, draw_cotangents(s, setting, *c.inputs.front().second));
         break;
+      case Role::kKeys: {
+        const RowView rows({{g.second_shape[0] * g.second_shape[1] * g.second_shape[2], g.second_shape[3]}}, {{g.second_shape[3], 1}});
+        const Geometry keys{g.second_shape, g.leading, rows, g.parameter_shape, {}, {}};
+        c.inputs.emplace_back(input.name, draw_rows(s, {dtype, keys, *regime, setting.epsilon}));
+        break;
+      }
+      case Role::kRunningMean:
+      case Role::kRunningVariance:
+        c.inputs.emplace_back(input.name, draw_running_statistic(root, setting, *c.inputs.front().second, parameters,
+                                                                 input.role == Role::kRunningVariance, c.integer("training", 0) == 1));
+        break;
       default:
         c.inputs.emplace_back(input.name, draw_parameter(s, input, parameters, g, *regime, c.number("weight_offset", 0)));
     }

@@ -77,6 +77,30 @@ double rms_norm_sgd_parameters(const Stream& root, const Regime& regime, Case& c
   return rms_norm_parameters(root, regime, c);
 }
 
+// Training in 60 of 100, mostly with running statistics to move; momenta in use, the ends, or any.
+double batch_norm_parameters(const Stream& root, const Regime& regime, Case& c) {
+  Stream s = root.sub("training");
+  const bool training = s.chance(60), left_out = s.chance(50);
+  if (training || !left_out) c.params["training"] = std::int64_t{training};
+  Stream m = root.sub("momentum");
+  const std::uint64_t kind = m.below(100);
+  const double any = m.log_uniform(-20, -1, kFloatPrecision);  // below 1
+  const double momentum = kind < 45   ? static_cast<double>(0.1F)
+                          : kind < 60 ? static_cast<double>(0.01F)
+                          : kind < 68 ? 0.5
+                          : kind < 74 ? 1
+                          : kind < 79 ? 0
+                                      : any;
+  const bool sample = m.chance(60), named = m.chance(70);
+  if (training) {
+    c.params["momentum"] = momentum;
+    if (!c.params.count("variance") && (sample || named)) c.params["variance"] = std::string(sample ? "sample" : "population");
+  } else {
+    c.params.erase("variance");
+  }
+  return draw_affine_epsilon(root, regime, c);
+}
+
 double lp_norm_parameters(const Stream& root, const Regime& regime, Case& c) {
   draw_exponent(root.sub("p"), c);
   return draw_epsilon(root.sub("epsilon"), regime.epsilon);  // the op has none; rows of any scale

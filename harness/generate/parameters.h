@@ -25,6 +25,7 @@ double layer_norm_parameters(const Stream& root, const Regime& regime, Case& c);
 double layer_norm_sgd_parameters(const Stream& root, const Regime& regime, Case& c);
 double rms_norm_parameters(const Stream& root, const Regime& regime, Case& c);
 double rms_norm_sgd_parameters(const Stream& root, const Regime& regime, Case& c);
+double batch_norm_parameters(const Stream& root, const Regime& regime, Case& c);
 double lp_norm_parameters(const Stream& root, const Regime& regime, Case& c);  // and distance
 double rms_parameters(const Stream& root, const Regime& regime, Case& c);
 double cosine_parameters(const Stream& root, const Regime& regime, Case& c);

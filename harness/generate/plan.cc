@@ -23,15 +23,6 @@ Geometry trailing_dimensions(Stream s, Extent extent, Case& c) {
   return {std::move(shape), leading, RowView({{extent.rows, extent.cols}}, {{extent.cols, 1}}), row_shape};
 }
 
-// The last dimension alone, without a parameter that names it.
-Geometry last_dimension(Stream s, Extent extent, Case&) {
-  const std::uint64_t p = s.below(100);
-  std::vector<std::int64_t> shape = split_extent(s, extent.rows, p < 62 ? 1 : p < 84 ? 2 : 3);
-  const auto leading = static_cast<int>(shape.size());
-  shape.push_back(extent.cols);
-  return {std::move(shape), leading, RowView({{extent.rows, extent.cols}}, {{extent.cols, 1}}), {extent.cols}};
-}
-
 // `outer` with the columns as dimension `axis`.
 Geometry with_axis(const std::vector<std::int64_t>& outer, std::size_t axis, std::int64_t cols) {
   std::vector<std::int64_t> shape = outer;
@@ -74,12 +65,98 @@ Geometry channels(Stream s, Extent extent, Case& c) {
   return g;
 }
 
+// Batches of images, [N, C, positions..] or [N, positions.., C]. `samples` times the channels' `groups` rows of `members` channels each.
+Geometry images(Stream& s, Case& c, std::int64_t samples, std::int64_t groups, std::int64_t members, std::int64_t positions, int least_rank,
+                bool batch_in_row = false) {
+  const std::uint64_t p = s.below(100);
+  int rank = p < 15 ? 2 : p < 45 ? 3 : p < 88 ? 4 : 5;
+  if (positions > 1) rank = std::max(rank, 3);
+  rank = std::max(rank, least_rank);
+  const bool last = s.chance(40), explicit_default = s.chance(40);
+  if (last)
+    c.params["layout"] = std::string("nhwc");
+  else if (explicit_default)
+    c.params["layout"] = std::string("nchw");
+  std::vector<std::int64_t> shape = rank > 2 ? split_extent(s, positions, rank - 2) : std::vector<std::int64_t>{};
+  const std::size_t channel = last ? static_cast<std::size_t>(rank) - 1 : 1;
+  shape.insert(shape.begin(), samples);
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(channel), groups * members);
+  const auto strides = dense_strides(shape);
+  std::vector<Axis> outer, inner;
+  (batch_in_row ? inner : outer).push_back({samples, strides[0]});
+  outer.push_back({groups, members * strides[channel]});
+  inner.push_back({members, strides[channel]});
+  for (std::size_t i = 1; i < shape.size(); ++i)
+    if (i != channel) inner.push_back({shape[i], strides[i]});
+  Geometry g{shape, last ? 1 : 2, RowView(std::move(outer), std::move(inner)), {groups * members}, {}, {}};
+  if (!last && rank > 2 && s.chance(12)) {  // channels last in memory
+    g.memory_order = {channel};
+    for (std::size_t i = static_cast<std::size_t>(rank); i-- > 0;)
+      if (i != channel) g.memory_order.push_back(i);
+  }
+  return g;
+}
+
+// A divisor of n: 1, n, or what one factor of a random split is.
+std::int64_t draw_divisor(Stream& s, std::int64_t n) {
+  const std::uint64_t kind = s.below(100);
+  const std::vector<std::int64_t> parts = split_extent(s, n, 2);
+  return kind < 20 ? 1 : kind < 40 ? n : parts[s.below(2)];
+}
+
+// Rows are groups of channels: one group and one channel per group are both common.
+Geometry channel_groups(Stream s, Extent extent, Case& c) {
+  const std::int64_t groups = draw_divisor(s, extent.rows), members = draw_divisor(s, extent.cols);
+  c.params["groups"] = groups;
+  return images(s, c, extent.rows / groups, groups, members, extent.cols / members, 2);
+}
+
+// Rows are the positions of one channel of one sample.
+Geometry single_channels(Stream s, Extent extent, Case& c) {
+  const std::int64_t channels = draw_divisor(s, extent.rows);
+  return images(s, c, extent.rows / channels, channels, 1, extent.cols, 3);
+}
+
+// Rows are one channel of all samples. A channel of one number has no sample variance.
+Geometry channels_of_batch(Stream s, Extent extent, Case& c) {
+  const std::int64_t samples = draw_divisor(s, extent.cols);
+  if (extent.cols < 2) c.params["variance"] = std::string("population");
+  return images(s, c, samples, extent.rows, 1, extent.cols / samples, 2, true);
+}
+
+Geometry channels_of_batch_gradient(Stream s, Extent extent, Case& c) {
+  const std::int64_t samples = draw_divisor(s, extent.cols);
+  return images(s, c, samples, extent.rows, 1, extent.cols / samples, 2, true);
+}
+
+// Rows are the heads of q; k has as many heads, one, or another number.
+Geometry query_heads(Stream s, Extent extent, Case&) {
+  const std::vector<std::int64_t> outer = split_extent(s, extent.rows, 3);
+  const std::uint64_t kind = s.below(100), other = s.below(4);
+  const std::int64_t key_heads = kind < 40 ? outer[2] : kind < 70 ? 1 : static_cast<std::int64_t>(1 + other);
+  Geometry g{
+      {outer[0], outer[1], outer[2], extent.cols}, 3, RowView({{extent.rows, extent.cols}}, {{extent.cols, 1}}), {extent.cols}, {}, {}};
+  g.second_shape = {outer[0], outer[1], key_heads, extent.cols};
+  return g;
+}
+
+// Rows are the last dimension.
+Geometry last_dimension(Stream s, Extent extent, Case&) {
+  const int leading = static_cast<int>(1 + s.below(3));
+  std::vector<std::int64_t> shape = split_extent(s, extent.rows, leading);
+  shape.push_back(extent.cols);
+  return {std::move(shape), leading, RowView({{extent.rows, extent.cols}}, {{extent.cols, 1}}), {extent.cols}, {}, {}};
+}
+
 }  // namespace
 
 const std::vector<OpPlan>& op_plans() {
   constexpr InputPlan kX{"x", Role::kRows}, kDy{"dy", Role::kCotangent}, kWeight{"weight", Role::kWeight},
       kPresentWeight{.name = "weight", .role = Role::kWeight, .required = true}, kBias{"bias", Role::kBias, 45},
-      kRareBias{"bias", Role::kBias, 92}, kA{"a", Role::kRows}, kB{"b", Role::kSecondRows};
+      kRareBias{"bias", Role::kBias, 92}, kRunningMean{"running_mean", Role::kRunningMean},
+      kRunningVariance{"running_var", Role::kRunningVariance}, kResidual{"residual", Role::kSecondRows}, kQ{"q", Role::kRows},
+      kK{"k", Role::kKeys}, kQWeight{"q_weight", Role::kWeight}, kKWeight{"k_weight", Role::kWeight}, kA{"a", Role::kRows},
+      kB{"b", Role::kSecondRows};
   static const std::vector<OpPlan> plans = {
       {"layer_norm", {kX, kWeight, kBias}, trailing_dimensions, layer_norm_parameters},
       {"rms_norm", {kX, kWeight, kRareBias}, trailing_dimensions, rms_norm_parameters},
@@ -89,13 +166,21 @@ const std::vector<OpPlan>& op_plans() {
       {"distance", {kA, kB}, one_dimension, lp_norm_parameters, Sizes::kSmall},
       {"cosine", {kA, kB}, one_dimension, cosine_parameters, Sizes::kSmall},
       {"lp_normalize", {kX}, one_dimension, lp_normalize_parameters, Sizes::kSmall},
-      {"layer_norm_graph", {kX, kWeight, kBias}, last_dimension, layer_norm_graph_parameters, Sizes::kSmall},
       {"layer_norm_backward", {kX, kDy, kWeight}, trailing_dimensions, layer_norm_parameters, Sizes::kSmall},
       {"rms_norm_backward", {kX, kDy, kWeight}, trailing_dimensions, rms_norm_parameters, Sizes::kSmall},
       {"channel_layer_norm_backward", {kX, kDy, kWeight}, channels, layer_norm_parameters, Sizes::kSpatial},
       {"layer_norm_sgd", {kX, kDy, kPresentWeight, kBias}, trailing_dimensions, layer_norm_sgd_parameters, Sizes::kSmall},
       {"rms_norm_sgd", {kX, kDy, kPresentWeight}, trailing_dimensions, rms_norm_sgd_parameters, Sizes::kSmall},
       {"channel_layer_norm_sgd", {kX, kDy, kPresentWeight, kBias}, channels, layer_norm_sgd_parameters, Sizes::kSpatial},
+      {"group_norm", {kX, kWeight, kBias}, channel_groups, layer_norm_parameters, Sizes::kSpatial},
+      {"instance_norm", {kX, kWeight, kBias}, single_channels, layer_norm_parameters, Sizes::kSpatial},
+      {"batch_norm", {kX, kWeight, kBias, kRunningMean, kRunningVariance}, channels_of_batch, batch_norm_parameters, Sizes::kSmall},
+      {"add_rms_norm", {kX, kResidual, kWeight}, last_dimension, rms_norm_parameters, Sizes::kSmall},
+      {"qk_norm", {kQ, kK, kQWeight, kKWeight}, query_heads, layer_norm_parameters, Sizes::kSmall},
+      {"group_norm_backward", {kX, kDy, kWeight}, channel_groups, layer_norm_parameters, Sizes::kSpatial},
+      {"instance_norm_backward", {kX, kDy, kWeight}, single_channels, layer_norm_parameters, Sizes::kSpatial},
+      {"batch_norm_backward", {kX, kDy, kWeight}, channels_of_batch_gradient, layer_norm_parameters, Sizes::kSmall},
+      {"layer_norm_graph", {kX, kWeight, kBias}, last_dimension, layer_norm_graph_parameters, Sizes::kSmall},
   };
   return plans;
 }

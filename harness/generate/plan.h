@@ -18,6 +18,9 @@ enum class Role : std::uint8_t {
   kCotangent,   // dy
   kWeight,
   kBias,
+  kRunningMean,  // of a batch norm, drawn beside the rows' own
+  kRunningVariance,
+  kKeys,  // rows of Geometry::second_shape
 };
 
 struct InputPlan {
@@ -28,11 +31,12 @@ struct InputPlan {
 };
 
 struct Geometry {
-  std::vector<std::int64_t> shape;             // of all inputs but weight and bias
-  int leading;                                 // the first `leading` dimensions tell rows apart
-  RowView rows;                                // of a tensor of that shape
-  std::vector<std::int64_t> parameter_shape;   // of weight and bias
-  std::vector<std::size_t> memory_order = {};  // of the dimensions, innermost first, where the layout is not left to chance
+  std::vector<std::int64_t> shape;              // of all inputs but weight and bias
+  int leading;                                  // the first `leading` dimensions tell rows apart
+  RowView rows;                                 // of a tensor of that shape
+  std::vector<std::int64_t> parameter_shape;    // of weight and bias
+  std::vector<std::int64_t> second_shape = {};  // of k, whose rows are its last dimension
+  std::vector<std::size_t> memory_order = {};   // of the dimensions, innermost first, where the layout is not left to chance
 };
 
 enum class Sizes : std::uint8_t {

@@ -1,6 +1,7 @@
 // Tensors whose rows a regime fills, and those drawn against them: the second rows of distance and cosine, the cotangents of a backward.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "harness/generate/plan.h"
@@ -23,6 +24,11 @@ Tensor draw_second_rows(const Stream& s, const RowSetting& setting, const Tensor
 
 // dy: bell-shaped, one-hot, constant, with sums that cancel, of wide magnitudes, few bits, along x itself, or as extreme as x.
 Tensor draw_cotangents(const Stream& s, const RowSetting& setting, const Tensor& x);
+
+// running_mean or running_var: of each channel, its own in x, a usual one, or one far from that; never below 0 for a variance. Both are
+// absent together in 25 of 100 cases of training.
+std::optional<Tensor> draw_running_statistic(const Stream& root, const RowSetting& setting, const Tensor& x, DType dtype, bool variance,
+                                             bool training);
 
 // Row `row` of a tensor of the geometry's shape.
 void store_row(Tensor& t, const RowView& rows, std::int64_t row, std::span<const double> values);

@@ -1,5 +1,6 @@
 // Edits of a case that keep it valid, whatever its op: what the shrinker's passes and the explainer's ablations are made of.
-// Row inputs (x, dy, a, b) have the same shape and are edited alike; weight and bias have the shape of a row.
+// Row inputs (x, residual, dy, a, b) have the same shape and are edited alike; weight and bias have the shape of a row, or one element per
+// channel. Of q and k, which may have different numbers of heads, q is the one whose rows are counted.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +26,14 @@ RowView view_of(const Case& c);
 std::string main_name(const Case& c);
 const Tensor& main_input(const Case& c);
 bool is_row_input(std::string_view name);
+// The rows of a row input: those of k are its own.
+RowView view_of(const Case& c, std::string_view row_input);
 
-// What the elements of a row are: trailing dimensions, the channels, one axis.
-enum class RowKind : std::uint8_t { kTrailing, kChannels, kAxis };
+// What the elements of a row are: trailing dimensions, the channels, one axis; channels of a batch of images with their positions
+// (batch_norm: of the whole batch); one head of queries.
+enum class RowKind : std::uint8_t { kTrailing, kChannels, kAxis, kGroups, kHeads };
 RowKind row_kind(const Case& c);
-// The dimension that a row lies along; of kTrailing the first of them.
+// The dimension that a row lies along; of kTrailing the first of them; of kGroups that of the channels.
 int row_axis(const Case& c);
 
 // An element of an output by row and column; of a sum over all rows: row 0.
@@ -38,11 +42,14 @@ struct Place {
 };
 Place place_of(const Case& c, std::string_view output, std::int64_t index);
 
-// Keeps the given indices of one dimension of the row inputs, in every input that has it; strides and offsets stay.
+// Keeps the given indices of one dimension of the row inputs, in every input that has it; strides and offsets stay. Of channels in groups,
+// as many groups stay as the kept ones come from, if they still divide them.
 Case select(const Case& c, int axis, std::span<const std::int64_t> keep);
 
 // How a few rows lie in a tensor. Of kRows: [rows, cols]. Of kColumns: one axis as [cols, rows] along axis 0, channels as
-// [1, cols, 1, rows] in nchw. Of kChannelsLast: channels as [1, 1, rows, cols] in nhwc.
+// [1, cols, 1, rows] in nchw. Of kChannelsLast: channels as [1, 1, rows, cols] in nhwc. Groups have one plain form, kRows: one sample whose
+// groups are the rows, of one position (instance_norm: whose channels are; batch_norm: the channels of as many samples as there are
+// columns). Heads: [1, 1, rows, cols], with all of k.
 enum class Form : std::uint8_t { kRows, kColumns, kChannelsLast };
 std::vector<Form> forms_of(const Case& c);  // that its op has
 Form form_of(const Case& c);                // nearest to the case's own
@@ -52,6 +59,9 @@ Case arranged(const Case& c, std::span<const std::int64_t> rows, std::span<const
 Case arranged(const Case& c, Form form);  // all of them
 // One row with these values of the main input; the other inputs are those of row `row`, cut or repeated.
 Case with_row(const Case& c, std::int64_t row, const std::vector<double>& values, Form form);
+
+// Keeps the given heads of k.
+Case select_key_heads(const Case& c, std::span<const std::int64_t> keep);
 
 // Without one dimension of the row inputs; empty if that would be another row, or its extent is not 1.
 std::optional<Case> without_axis(const Case& c, int axis);
@@ -71,7 +81,7 @@ Tensor mapped(Tensor t, F f) {
 // Every row of a row input changed in place: change(values, cols).
 template <class F>
 Case with_each_row(const Case& c, const std::string& name, F change) {
-  const RowView view = view_of(c);
+  const RowView view = view_of(c, name);
   Case out = c;
   Tensor& t = *out.input(name);
   std::vector<double> v(static_cast<std::size_t>(view.cols()));

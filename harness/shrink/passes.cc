@@ -73,9 +73,9 @@ double largest(const std::vector<double>& v) {
 
 // The row of an input that holds the focus.
 std::vector<double> focus_row(const Case& c, const Focus& focus, std::string_view name) {
-  const auto [rows, cols] = shape_of(c);
+  const std::int64_t cols = shape_of(c).cols;
   const std::vector<double> x = values_by_row(c, name);
-  const auto begin = x.begin() + std::min(focus.row, rows - 1) * cols;
+  const auto begin = x.begin() + std::min(focus.row, static_cast<std::int64_t>(x.size()) / cols - 1) * cols;
   return {begin, begin + cols};
 }
 
@@ -117,6 +117,19 @@ std::vector<Case> shorter_axes(const Case& c, const Focus& focus) {
   for (int axis = 0; axis < x.rank(); ++axis)
     for (const Indices& keep : subsets(x.shape[static_cast<std::size_t>(axis)], along(c, focus, axis)))
       out.push_back(select(c, axis, keep));
+  if (row_kind(c) == RowKind::kHeads)
+    for (const Indices& keep : subsets(c.input("k")->shape[2], 0)) out.push_back(select_key_heads(c, keep));
+  // The same members of every group.
+  if (const std::int64_t groups = c.integer("groups", 1); groups > 1) {
+    const int axis = row_axis(c);
+    const std::int64_t members = x.shape[static_cast<std::size_t>(axis)] / groups;
+    for (const Indices& keep : subsets(members, along(c, focus, axis) % members)) {
+      Indices all;
+      for (std::int64_t g = 0; g < groups; ++g)
+        for (const std::int64_t k : keep) all.push_back(g * members + k);
+      out.push_back(select(c, axis, all));
+    }
+  }
   return out;
 }
 
@@ -204,7 +217,7 @@ void with_epsilons(const Case& c, std::vector<Case>& out) {
     for (const int shift : {k - 1, k, k + 1})
       if (shift != 0) out.push_back(scaled(with_epsilon(c, epsilon), std::ldexp(1.0, shift)));
   }
-  if (find_op(c.op)->affine()) return;
+  if (find_op(c.op)->affine() || c.input("residual")) return;
   out.push_back(without_param(without_param(c, "epsilon"), "epsilon_mode"));
   for (const char* other : {"add_inside", "add_outside", "max_norm", "max_square"}) {
     out.push_back(c);
@@ -221,6 +234,16 @@ void with_numbers(const Case& c, const char* name, std::vector<double> values, s
     out.push_back(c);
     out.back().params[name] = v;
   }
+}
+
+// Fewer groups of the same channels.
+void with_groups(const Case& c, std::vector<Case>& out) {
+  const std::int64_t groups = c.integer("groups", 1);
+  for (std::int64_t fewer = 1; fewer < std::min<std::int64_t>(groups, 65); ++fewer)
+    if (groups % fewer == 0) {
+      out.push_back(c);
+      out.back().params["groups"] = fewer;
+    }
 }
 
 // Spelled out although it is the default.
@@ -250,9 +273,23 @@ std::vector<Case> simpler_parameters(const Case& c) {
     if (t && !is_row_input(name) && t->dtype != c.dtype()) out.push_back(with_input(c, name, cast(*t, c.dtype())));
   if (weight && bias && weight->dtype != c.dtype())
     out.push_back(with_input(with_input(c, "weight", cast(*weight, c.dtype())), "bias", cast(*bias, c.dtype())));
+  for (const char* name : {"q_weight", "k_weight"})
+    if (c.input(name)) out.push_back(with_input(c, name, std::nullopt));
+  if (const Tensor* mean = c.input("running_mean")) {
+    if (c.integer("training", 0) == 1) {
+      Case without = with_input(with_input(c, "running_mean", std::nullopt), "running_var", std::nullopt);
+      out.push_back(without_param(without_param(without, "momentum"), "variance"));
+    }
+    if (mean->dtype != c.dtype())
+      out.push_back(
+          with_input(with_input(c, "running_mean", cast(*mean, c.dtype())), "running_var", cast(*c.input("running_var"), c.dtype())));
+  }
+  if (c.params.count("variance")) out.push_back(without_param(c, "variance"));
   without_defaults(c, out);
+  with_groups(c, out);
   with_numbers(c, "p", {1, std::numeric_limits<double>::infinity(), 3, 4, 1.5}, out);
   with_numbers(c, "learning_rate", {1, 0.5, 0x1p-10}, out);
+  with_numbers(c, "momentum", {0.5, 1, 0, 0.25}, out);
   with_epsilons(c, out);
   return out;
 }

@@ -41,11 +41,13 @@ constexpr std::int64_t kOtherAxis = 1024;
 // The numbers and names of the call; absent ones cost nothing.
 std::int64_t number_cost(const Case& c, const OpInfo& op) {
   std::int64_t cost = c.number("weight_offset", 0) != 0 ? kWeightOffset : 0;
-  if (op.affine() || c.params.count("epsilon")) cost += epsilon_cost(c.epsilon());
+  if (op.forward_map() || op.affine() || c.params.count("epsilon")) cost += epsilon_cost(c.epsilon());
   const std::string mode = c.text("epsilon_mode", "none");
   if (mode != "none") cost += mode == "add_inside" ? 64 : mode == "add_outside" ? 65 : mode == "max_norm" ? 66 : 67;
   if (const double p = c.number("p", 2); p != 2) cost += p == 1 ? 1 : std::isinf(p) ? 2 : 2 + value_cost(p);
+  if (c.params.count("momentum")) cost += std::abs(value_cost(c.number("momentum", 0)) - value_cost(0.5));
   if (c.params.count("learning_rate")) cost += std::abs(value_cost(c.number("learning_rate", 0)) - value_cost(1));
+  cost += std::max<std::int64_t>(0, c.integer("groups", 1) - 1);
   return cost + (form_of(c) == Form::kRows ? 0 : kOtherAxis) + (form_of(c) == Form::kChannelsLast ? 1 : 0);
 }
 
@@ -86,8 +88,9 @@ std::int64_t epsilon_cost(double epsilon) {
 Simplicity simplicity(const Case& c) {
   Simplicity s;
   const OpInfo* op = find_op(c.op);
-  if (!op || (!c.input("x") && !c.input("a"))) return s;
+  if (!op || (!c.input("x") && !c.input("a") && !c.input("q"))) return s;
   s.elements = main_input(c).size();
+  if (const Tensor* k = c.input("k")) s.elements += k->size();
   s.rows = shape_of(c).rows;
   s.rank = std::abs(main_input(c).rank() - 2);
   for (const auto& [name, t] : c.inputs) {

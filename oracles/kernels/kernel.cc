@@ -24,18 +24,26 @@ std::vector<double> run_in(const KernelOptions& kernel, std::string_view op, DTy
 template <class T>
 std::vector<double> sums_in(const KernelOptions& kernel, const CaseRows& rows, std::int64_t slice) {
   const RoundedArithmetic<T> arithmetic(kernel, rows.slice_storage(slice));
-  const auto n = static_cast<std::size_t>(rows.cols());
+  const auto n = static_cast<std::size_t>(rows.parameters());
+  if (rows.info().shape == OutputShape::kStatistics) {
+    std::vector<double> out(2 * n);
+    for (std::size_t r = 0; r < n; ++r) {
+      const auto statistics = running_statistics(arithmetic, rows.row(static_cast<std::int64_t>(r)));
+      for (const std::size_t k : {0, 1}) out[k * n + r] = arithmetic.cast(static_cast<double>(statistics[k]));
+    }
+    return out;
+  }
   ParameterGradients<RoundedArithmetic<T>> sums;
   sums.weight.assign(n, arithmetic.start());
   sums.bias.assign(n, arithmetic.start());
-  for (std::int64_t r = 0; r < rows.rows(); ++r) sums.add(rows.op(), arithmetic, rows.row(r));
-  const RowInputs row = rows.row(0);
+  for (std::int64_t r = 0; r < rows.rows(); ++r)
+    sums.add(rows.op(), arithmetic, rows.row(r), [&](std::int64_t i) { return rows.view().parameter(r, i); });
   std::vector<double> out;
   for (std::size_t k = 0; k < static_cast<std::size_t>(rows.slice_size(slice)); ++k) {
     const T gradient = (k < n ? sums.weight : sums.bias)[k % n].total();
-    const double parameter = (k < n ? row.weight : row.bias)[k % n];
+    const double parameter = (k < n ? rows.weights() : rows.biases())[k % n];
     const bool update = rows.info().shape == OutputShape::kUpdate;
-    out.push_back(arithmetic.cast(static_cast<double>(update ? updated(arithmetic, parameter, row.learning_rate, gradient) : gradient)));
+    out.push_back(arithmetic.cast(static_cast<double>(update ? updated(arithmetic, parameter, rows.learning_rate(), gradient) : gradient)));
   }
   return out;
 }
@@ -63,7 +71,7 @@ std::vector<double> run_kernel(const KernelOptions& kernel, std::string_view op,
 }
 
 std::vector<double> run_kernel(const KernelOptions& kernel, const CaseRows& rows, std::int64_t slice, DType accumulate) {
-  if (!rows.is_sums(slice)) return run_kernel(kernel, rows.op(), accumulate, rows.storage(), rows.row(slice));
+  if (!rows.is_sums(slice)) return run_kernel(kernel, rows.op(), accumulate, rows.slice_storage(slice), rows.row(slice));
   return in_format(accumulate, kernel.flush_to_zero, [&](auto number) { return sums_in<decltype(number)>(kernel, rows, slice); });
 }
 

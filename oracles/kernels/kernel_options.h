@@ -48,6 +48,7 @@ struct KernelOptions {
   bool flush_to_zero = false;       // results of operations, and the cast
   bool denormals_are_zero = false;  // stored inputs
   bool cast_before_weight = false;  // rms_norm: x s is rounded to the storage type
+  bool round_residual = false;      // add_rms_norm: the norm sees the sum rounded to the storage type
   bool folded_xhat = false;         // backward: x s - m s
   BackwardForm backward = BackwardForm::kCentred;
   unsigned variant = 0;    // which of the ways that a formula lists (cosine, lp_normalize)

@@ -46,6 +46,13 @@ BallArithmetic::Moments BallArithmetic::moments(const RowInputs& row) const {
   return {{exact.mean, r.mean}, {exact.variance, r}};
 }
 
+BallArithmetic::Moments BallArithmetic::given(const RowInputs& row) const {
+  MomentsRadius r;
+  r.mean = read_error(row.mean);
+  r.variance = read_error(row.variance);
+  return {{Interval(row.mean), r.mean}, {Interval(row.variance), r}};
+}
+
 BallArithmetic::Statistic BallArithmetic::mean_square(const RowInputs& row) const {
   const Interval exact = IntervalArithmetic::mean_square(row);
   RowStatistics s = statistics_of(row);
@@ -100,6 +107,47 @@ BallNumber BallArithmetic::value(double stored) const {
 BallNumber BallArithmetic::constant(double parameter) const {
   const double rounded = value_from_bits(contract_.accumulate, bits_from_value(contract_.accumulate, parameter));
   return {Interval(parameter), std::fabs(rounded - parameter) * (1 + 0x1p-52), Limit::kNone, &format_};
+}
+
+Up BallArithmetic::read_error(double stored) const { return constant(stored).radius + value(stored).radius; }
+
+BallNumber BallArithmetic::stored_between(BallNumber a) const {
+  if (!(profile_.output_u > 0)) return a;
+  if (!(a.magnitude() < Up(profile_.output_limit))) a.limit = worst(a.limit, Limit::kOverflow);
+  a.radius += Up(profile_.output_u) * a.magnitude() + Up(profile_.output_eta);
+  return a.rounded(0, 0);
+}
+
+BallArithmetic::PlainMoments BallArithmetic::numbers_of(const Moments& m) const {
+  const Limit limit = m.variance.radius.limit;
+  return {BallNumber{m.mean.centre, m.mean.radius, limit, &format_}.rounded(0, 0),
+          BallNumber{m.variance.centre, m.variance.radius.variance, limit, &format_}.rounded(0, 0)};
+}
+
+// ERROR_MODEL 'Batch statistics': the population's variance times n/(n - 1), or the sum of squares over n - 1.
+BallNumber BallArithmetic::sample_variance(const Moments& m, std::int64_t n) const {
+  const Up u = profile_.u, growth = Up(static_cast<double>(n)) / Up(static_cast<double>(n - 1)),
+           mean = m.mean.centre.magnitude() + m.mean.radius;
+  BallNumber v = numbers_of(m).variance;
+  v.centre = v.centre * Interval(static_cast<double>(n)) / static_cast<unsigned long>(n - 1);
+  v.radius = v.radius * growth;
+  if (contract_.moments & (kOnePassClamped | kOnePassUnclamped)) v.radius += Up(2) * u * (Up(1) + u) * mean * mean * growth;
+  return v.rounded(profile_.representable_count ? 4 : 6, Up(4) * format_.eta);
+}
+
+BallNumber BallArithmetic::normalized_sum(double x, double residual) const {
+  const BallNumber sum = value(x) + value(residual);
+  return contract_.residual == ResidualSum::kUnrounded ? sum : stored_between(sum);
+}
+
+// ERROR_MODEL 'Residual and heads'. A robust kernel's statistics do not underflow; these products do.
+BallNumber BallArithmetic::weighted(const BallNumber& x, const BallNumber& scale, const BallNumber& weight) const {
+  const BallNumber product = x * scale;
+  const BallNumber scale_first = (contract_.cast_before_weight ? stored_between(product) : product) * weight;
+  BallNumber y = normfuzz::either(normfuzz::either(scale_first, x * (weight * scale)), (x * weight) * scale);
+  if (contract_.robust_range)
+    y.radius += Up(profile_.eta) * (Up(1) + Up(4 * profile_.u)) * (x.magnitude() + scale.magnitude() + weight.magnitude() + Up(1));
+  return y.rounded(0, 0);
 }
 
 BallNumber BallArithmetic::over_count(const BallNumber& total, std::int64_t n) const {

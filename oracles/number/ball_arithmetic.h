@@ -54,6 +54,7 @@ class BallArithmetic {
   };
 
   Moments moments(const RowInputs& row) const;
+  Moments given(const RowInputs& row) const;  // the row's running statistics as stored
   Statistic mean_square(const RowInputs& row) const;
   Scale rsqrt(const Statistic& statistic, double epsilon) const;
   static Weight offset_weight(const Input& weight, double offset) {
@@ -105,6 +106,15 @@ class BallArithmetic {
   }
   Number normalized(const Number& x, const Mean& mean, const Scale& scale) const;
   Number normalized(const Number& x, const Scale& scale) const;
+  struct PlainMoments {
+    Number mean, variance;
+  };
+  PlainMoments numbers_of(const Moments& m) const;
+  Number sample_variance(const Moments& m, std::int64_t n) const;
+  // x + residual as the norm of add_rms_norm sees it, by the contract.
+  Number normalized_sum(double x, double residual) const;
+  // x scale weight in any association, with a cast before the weight where the contract allows it.
+  Number weighted(const Number& x, const Number& scale, const Number& weight) const;
   // What the fully folded backward dx = a g + b x + c adds: radius of element i. Empty where the contract does not allow it.
   struct GradientVariants {
     std::vector<Up> radius;
@@ -137,6 +147,10 @@ class BallArithmetic {
   }
 
  private:
+  // How far a stored number is from what a kernel reads: a wider type rounded to the accumulation type, a subnormal flushed.
+  Up read_error(double stored) const;
+  // After a rounding to the storage type in between.
+  Number stored_between(Number a) const;
   struct Magnitudes {
     Up x, d, g, b;
   };

@@ -26,6 +26,7 @@ struct IntervalArithmetic {
     m.variance = sum_over(row, [&](const Interval& x) { return square(x - m.mean); });
     return m;
   }
+  static Moments given(const RowInputs& row) { return {Interval(row.mean), Interval(row.variance)}; }
   static Interval mean_square(const RowInputs& row) {
     return sum_over(row, [](const Interval& x) { return square(x); });
   }
@@ -74,6 +75,12 @@ struct IntervalArithmetic {
   static Interval either(auto&& first, auto&&...) { return first(); }
   static Interval normalized(const Interval& x, const Interval& mean, const Interval& scale) { return (x - mean) * scale; }
   static Interval normalized(const Interval& x, const Interval& scale) { return x * scale; }
+  static const Moments& numbers_of(const Moments& m) { return m; }
+  static Interval sample_variance(const Moments& m, std::int64_t n) {
+    return m.variance * Interval(static_cast<double>(n)) / static_cast<unsigned long>(n - 1);
+  }
+  static Interval normalized_sum(double x, double residual) { return Interval(x) + Interval(residual); }
+  static Interval weighted(const Interval& x, const Interval& scale, const Interval& weight) { return x * scale * weight; }
   struct NoVariants {};
   static NoVariants gradient_variants(auto&&...) { return {}; }
   static Interval input_gradient(const Interval& scale, const Interval& g, const Interval& mean_g, const Interval& xhat,

@@ -55,6 +55,8 @@ class RoundedArithmetic {
     return {{w.mean, 0}, {over_count(w.squares, row.n), 0}};
   }
 
+  Moments given(const RowInputs& row) const { return {{stored(row.mean), 0}, {stored(row.variance), 0}}; }
+
   Statistic mean_square(const RowInputs& row) const {
     std::vector<T> x = elements(row);
     const int exponent = options_.scaled ? scale_to_one(x) : 0;
@@ -140,6 +142,22 @@ class RoundedArithmetic {
     return times_scale(times_two_to(times_two_to(x, -mean.exponent) - mean.value, mean.exponent - scale.exponent), scale);
   }
   T normalized(T x, const Scale& scale) const { return times_scale(times_two_to(x, -scale.exponent), scale); }
+  struct PlainMoments {
+    T mean, variance;
+  };
+  static PlainMoments numbers_of(const Moments& m) {
+    return {times_two_to(m.mean.value, m.mean.exponent), times_two_to(m.variance.value, 2 * m.variance.exponent)};
+  }
+  // The population's times n/(n - 1), or times n over n - 1.
+  T sample_variance(const Moments& m, std::int64_t n) const {
+    const T v = numbers_of(m).variance, count(static_cast<double>(n)), fewer(static_cast<double>(n - 1));
+    return options_.reciprocal_count ? v * (count / fewer) : v * count / fewer;
+  }
+  T normalized_sum(double x, double residual) const {
+    const T sum = stored(x) + stored(residual);
+    return options_.round_residual ? T(cast(static_cast<double>(sum))) : sum;
+  }
+  T weighted(T x, const Scale& scale, T weight) const { return scaled(x, scale, weight, T(0)); }
   // Fully folded: dx = g r + (x b + c).
   struct GradientVariants {
     T b{}, c{};

@@ -4,6 +4,6 @@
 
 template <class Arithmetic>
 auto evaluate_affine(std::string_view op, const Arithmetic& a, const RowInputs& row) {
-  if (op == "rms_norm") return rms_norm(a, row);
+  if (op == "rms_norm" || op == "qk_norm") return rms_norm(a, row);
   return layer_norm(a, row);
 }

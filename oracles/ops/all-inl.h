@@ -8,12 +8,16 @@
 #include "oracles/ops/backward-inl.h"
 #include "oracles/ops/graph-inl.h"
 #include "oracles/ops/norms-inl.h"
+// after these
+#include "oracles/ops/add_rms_norm-inl.h"
+#include "oracles/ops/running_statistics-inl.h"
 
 // Runs the formula named `op` on one row: y, or dx of a backward. Premise: validate() accepted the op, and it is not an update.
 template <class Arithmetic>
 auto evaluate_formula(std::string_view op, const Arithmetic& a, const RowInputs& row) {
-  if (op == "layer_norm_backward" || op == "channel_layer_norm_backward") return layer_norm_backward(a, row);
   if (op == "rms_norm_backward") return rms_norm_backward(a, row);
+  if (op.ends_with("_backward")) return layer_norm_backward(a, row);
+  if (op == "add_rms_norm") return row.second_output ? residual_sum(a, row) : add_rms_norm(a, row);
   if (op == "lp_norm") return lp_norm(a, row);
   if (op == "rms") return rms(a, row);
   if (op == "distance") return distance(a, row);

@@ -59,18 +59,20 @@ auto normalized_row(std::string_view op, const Arithmetic& a, const RowInputs& r
   return normalized(a, row, moments.mean, a.rsqrt(moments.variance, row.epsilon));
 }
 
-// The sums over all rows: dweight_j = sum dy_j xhat_j, dbias_j = sum dy_j. One total per column.
+// The sums over all rows: dweight = sum dy xhat, dbias = sum dy over the elements that a weight serves. One total per weight.
 template <class Arithmetic>
 struct ParameterGradients {
   std::vector<typename Arithmetic::Total> weight, bias;
 
-  // Adds a row. `a` serves this row; its totals outlive it only with the arithmetic that made them.
-  void add(std::string_view op, const Arithmetic& a, const RowInputs& row) {
+  // Adds a row; parameter(i) is the weight of its element i. `a` serves this row; its totals outlive it only with the arithmetic that made
+  // them.
+  template <class Parameter>
+  void add(std::string_view op, const Arithmetic& a, const RowInputs& row, Parameter parameter) {
     const auto xhat = normalized_row(op, a, row);
-    for (std::int64_t j = 0; j < row.n; ++j) {
-      const auto k = static_cast<std::size_t>(j);
-      const auto dy = a.value(row.other[j]);
-      weight[k].add(dy * xhat[k]);
+    for (std::int64_t i = 0; i < row.n; ++i) {
+      const auto k = static_cast<std::size_t>(parameter(i));
+      const auto dy = a.value(row.other[i]);
+      weight[k].add(dy * xhat[static_cast<std::size_t>(i)]);
       bias[k].add(dy);
     }
   }

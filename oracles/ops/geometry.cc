@@ -52,7 +52,8 @@ Status validate_affine(const Case& c, const std::vector<std::int64_t>& row_shape
   const Tensor& x = *c.input("x");
   for (const char* name : {"weight", "bias"})
     if (auto status = same_shape(c, name, row_shape, what); !status) return status;
-  if (auto status = same_shape(c, "dy", x.shape, "the shape of x", &x); !status) return status;
+  for (const char* name : {"dy", "residual"})
+    if (auto status = same_shape(c, name, x.shape, "the shape of x", &x); !status) return status;
   const double offset = c.number("weight_offset", 0);
   if (offset != 0 && offset != 1) return Error{"params.weight_offset: expected 0 or 1"};
   if (offset != 0 && !c.input("weight")) return Error{"inputs.weight: null, expected a tensor because params.weight_offset is 1"};
@@ -63,10 +64,34 @@ Status validate_affine(const Case& c, const std::vector<std::int64_t>& row_shape
 
 // Dimensions first .. end - 1 are the row; the others, in order, tell rows apart.
 RowView rows_along(const Tensor& x, int first, int end) {
-  const auto strides = dense_strides(x.shape);
+  const auto strides = dense_strides(x.shape), parameters = dense_strides({x.shape.begin() + first, x.shape.begin() + end});
   std::vector<Axis> outer, inner;
-  for (int i = 0; i < x.rank(); ++i)
-    (i >= first && i < end ? inner : outer).push_back({x.shape[static_cast<std::size_t>(i)], strides[static_cast<std::size_t>(i)]});
+  for (int i = 0; i < x.rank(); ++i) {
+    const Axis axis{x.shape[static_cast<std::size_t>(i)], strides[static_cast<std::size_t>(i)]};
+    if (i >= first && i < end)
+      inner.push_back({axis.extent, axis.stride, parameters[static_cast<std::size_t>(i - first)]});
+    else
+      outer.push_back(axis);
+  }
+  return {std::move(outer), std::move(inner)};
+}
+
+// The channels of [N, C, ...] or [N, ..., C] in groups: those that share a row, one after another, and the groups. `batch_in_row`: a row
+// goes over the batch too. Of nhwc the channels of a group lie last.
+RowView grouped_rows(const Case& c, std::int64_t groups, bool batch_in_row) {
+  const Tensor& x = *c.input("x");
+  const auto strides = dense_strides(x.shape);
+  const auto channel = static_cast<std::size_t>(image_channel_axis(c));
+  const std::int64_t per_group = x.shape[channel] / groups;
+  std::vector<Axis> outer, inner;
+  for (std::size_t i = 0; i < x.shape.size(); ++i) {
+    if (i == channel) {
+      outer.push_back({groups, per_group * strides[i], per_group});
+      inner.push_back({per_group, strides[i], 1});
+    } else {
+      (i == 0 && !batch_in_row ? outer : inner).push_back({x.shape[i], strides[i]});
+    }
+  }
   return {std::move(outer), std::move(inner)};
 }
 
@@ -80,29 +105,32 @@ Tensor layout_like(const Tensor& x) {
   return y;
 }
 
-std::vector<std::int64_t> row_shape(const Case& c) {
+std::vector<std::int64_t> parameter_shape(const Case& c) {
   const Tensor& x = *c.input("x");
-  if (find_op(c.op)->rows == channel_rows) return {x.shape[static_cast<std::size_t>(channel_axis(c))]};
+  const auto rows = find_op(c.op)->rows;
+  if (rows == channel_rows) return {x.shape[static_cast<std::size_t>(channel_axis(c))]};
+  if (rows == group_rows || rows == instance_rows || rows == batch_rows) return {x.shape[static_cast<std::size_t>(image_channel_axis(c))]};
   return {x.shape.begin() + first_normalized_axis(c), x.shape.end()};
 }
 
 // A parameter's gradient or update, dense.
 Tensor like_weight(const Case& c) {
   const Tensor* weight = c.input("weight");
-  return Tensor::zeros(weight ? weight->dtype : c.dtype(), row_shape(c));
+  return Tensor::zeros(weight ? weight->dtype : c.dtype(), parameter_shape(c));
 }
 
 }  // namespace
 
-const Tensor& first_input(const Case& c) {
-  const Tensor* x = c.input("x");
-  return x ? *x : *c.input("a");
-}
+const char* first_input_name(const Case& c) { return c.input("x") ? "x" : c.input("q") ? "q" : "a"; }
+
+const Tensor& first_input(const Case& c) { return *c.input(first_input_name(c)); }
 
 int channel_axis(const Case& c) {
   const int rank = c.input("x")->rank();
   return c.text("layout", "nchw") == "nhwc" ? rank - 1 : rank == 3 ? 0 : 1;
 }
+
+int image_channel_axis(const Case& c) { return c.text("layout", "nchw") == "nhwc" ? c.input("x")->rank() - 1 : 1; }
 
 int reduced_axis(const Case& c) {
   const auto axis = static_cast<int>(c.integer("axis", -1));
@@ -132,6 +160,87 @@ Status validate_channels(const Case& c) {
 
 RowView channel_rows(const Case& c) { return rows_along(*c.input("x"), channel_axis(c), channel_axis(c) + 1); }
 
+namespace {
+
+Status validate_images(const Case& c, int least_rank) {
+  const Tensor& x = *c.input("x");
+  if (x.rank() < least_rank || x.rank() > 5)
+    return Error{"inputs.x.shape: rank " + std::to_string(x.rank()) + ", expected " + std::to_string(least_rank) + " to 5 (" +
+                 (c.text("layout", "nchw") == "nhwc" ? "batch, positions, channels)" : "batch, channels, positions)")};
+  return validate_affine(c, {x.shape[static_cast<std::size_t>(image_channel_axis(c))]}, "the number of channels");
+}
+
+}  // namespace
+
+Status validate_groups(const Case& c) {
+  if (auto status = validate_images(c, 2); !status) return status;
+  const std::int64_t channels = c.input("x")->shape[static_cast<std::size_t>(image_channel_axis(c))], groups = c.integer("groups", 0);
+  if (groups >= 1 && channels % groups == 0) return Unit{};
+  return Error{"params.groups: " + (c.params.count("groups") ? std::to_string(groups) : "missing") + ", expected a divisor of the " +
+               std::to_string(channels) + " channels"};
+}
+
+RowView group_rows(const Case& c) { return grouped_rows(c, c.integer("groups", 1), false); }
+
+Status validate_instances(const Case& c) { return validate_images(c, 3); }
+
+RowView instance_rows(const Case& c) {
+  return grouped_rows(c, c.input("x")->shape[static_cast<std::size_t>(image_channel_axis(c))], false);
+}
+
+namespace {
+
+Status validate_running_statistics(const Case& c) {
+  const Tensor *mean = c.input("running_mean"), *variance = c.input("running_var");
+  const std::vector<std::int64_t> channels = {c.input("x")->shape[static_cast<std::size_t>(image_channel_axis(c))]};
+  const bool training = c.integer("training", 0) == 1;
+  if (!mean != !variance)
+    return Error{std::string("inputs.") + (mean ? "running_var" : "running_mean") + ": null, expected both or neither"};
+  if (!mean) return training ? Status(Unit{}) : Error{"inputs.running_mean: null, expected a tensor because params.training is 0"};
+  if (auto status = same_shape(c, "running_mean", channels, "the number of channels"); !status) return status;
+  if (auto status = same_shape(c, "running_var", channels, "the number of channels", mean); !status) return status;
+  for (std::int64_t i = 0; i < variance->size(); ++i)
+    if (variance->value(i) < 0) return Error{"inputs.running_var: a negative number, expected none below 0"};
+  if (!training) return Unit{};
+  if (!c.params.count("momentum") || !representable(DType::kF32, c.number("momentum", 0)))
+    return Error{"params.momentum: expected a number from 0 to 1 that float32 represents exactly, the weight of the new statistics"};
+  if (c.text("variance", "population") == "sample" && batch_rows(c).cols() < 2)
+    return Error{"params.variance: sample of less than two numbers per channel"};
+  return Unit{};
+}
+
+}  // namespace
+
+Status validate_batch(const Case& c) {
+  if (auto status = validate_images(c, 2); !status) return status;
+  return validate_running_statistics(c);
+}
+
+Status validate_batch_gradient(const Case& c) { return validate_images(c, 2); }
+
+RowView batch_rows(const Case& c) { return grouped_rows(c, c.input("x")->shape[static_cast<std::size_t>(image_channel_axis(c))], true); }
+
+bool normalizes_by_running_statistics(const Case& c) {
+  return find_op(c.op)->rows == batch_rows && !c.input("dy") && c.integer("training", 0) == 0;
+}
+
+Status validate_heads(const Case& c) {
+  const Tensor &q = *c.input("q"), &k = *c.input("k");
+  for (const auto& [name, t] : {std::pair{"q", &q}, {"k", &k}})
+    if (t->rank() != 4)
+      return Error{std::string("inputs.") + name + ".shape: rank " + std::to_string(t->rank()) +
+                   ", expected 4 (batch, position, head, feature)"};
+  std::vector<std::int64_t> like_q = q.shape;
+  like_q[2] = k.shape[2];
+  if (auto status = same_shape(c, "k", like_q, "q's shape but for the heads,", &q); !status) return status;
+  for (const char* name : {"q_weight", "k_weight"})
+    if (auto status = same_shape(c, name, {q.shape[3]}, "the features of a head"); !status) return status;
+  return Unit{};
+}
+
+RowView query_rows(const Case& c) { return rows_along(*c.input("q"), 3, 4); }
+RowView key_rows(const Case& c) { return rows_along(*c.input("k"), 3, 4); }
+
 Status validate_axis(const Case& c) {
   const Tensor& x = first_input(c);
   if (x.rank() < 1) return Error{"inputs: a scalar, expected rank >= 1"};
@@ -152,6 +261,27 @@ RowView axis_rows(const Case& c) { return rows_along(first_input(c), reduced_axi
 NamedTensors elements_like_input(const Case& c) {
   NamedTensors outputs;
   outputs.emplace_back("y", layout_like(first_input(c)));
+  return outputs;
+}
+
+NamedTensors with_running_statistics(const Case& c) {
+  NamedTensors outputs = elements_like_input(c);
+  if (c.integer("training", 0) == 1 && c.input("running_mean"))
+    for (const auto& [name, before] : {std::pair{"running_mean_new", "running_mean"}, {"running_var_new", "running_var"}})
+      outputs.emplace_back(name, Tensor::zeros(c.input(before)->dtype, c.input(before)->shape));
+  return outputs;
+}
+
+NamedTensors with_residual(const Case& c) {
+  NamedTensors outputs = elements_like_input(c);
+  outputs.emplace_back("residual_new", layout_like(*c.input("residual")));
+  return outputs;
+}
+
+NamedTensors heads(const Case& c) {
+  NamedTensors outputs;
+  outputs.emplace_back("q_out", layout_like(*c.input("q")));
+  outputs.emplace_back("k_out", layout_like(*c.input("k")));
   return outputs;
 }
 

@@ -6,7 +6,8 @@
 namespace normfuzz {
 
 extern const OpInfo kLayerNorm, kLayerNormBackward, kLayerNormSgd, kRmsNorm, kRmsNormBackward, kRmsNormSgd, kChannelLayerNorm,
-    kChannelLayerNormBackward, kChannelLayerNormSgd, kLpNorm, kRms, kDistance, kCosine, kLpNormalize, kLayerNormGraph;
+    kChannelLayerNormBackward, kChannelLayerNormSgd, kLpNorm, kRms, kDistance, kCosine, kLpNormalize, kGroupNorm, kInstanceNorm, kBatchNorm,
+    kAddRmsNorm, kQkNorm, kGroupNormBackward, kInstanceNormBackward, kBatchNormBackward, kLayerNormGraph;
 
 const std::vector<const OpInfo*>& all_ops() {
   static const std::vector<const OpInfo*> kOps = {&kLayerNorm,
@@ -23,6 +24,14 @@ const std::vector<const OpInfo*>& all_ops() {
                                                   &kLayerNormSgd,
                                                   &kRmsNormSgd,
                                                   &kChannelLayerNormSgd,
+                                                  &kGroupNorm,
+                                                  &kInstanceNorm,
+                                                  &kBatchNorm,
+                                                  &kAddRmsNorm,
+                                                  &kQkNorm,
+                                                  &kGroupNormBackward,
+                                                  &kInstanceNormBackward,
+                                                  &kBatchNormBackward,
                                                   &kLayerNormGraph};
   return kOps;
 }
@@ -52,7 +61,7 @@ Status validate_parameters(const OpInfo& op, const Case& c) {
                                                                       : 0;
     if (spec && spec->accepts && !spec->accepts(number)) return Error{"params." + name + ": expected " + std::string(spec->expects)};
   }
-  const bool wants_epsilon = op.affine() || op.formula == Formula::kLayerNormGraph;
+  const bool wants_epsilon = op.affine() || op.formula == Formula::kAddRmsNorm || op.formula == Formula::kLayerNormGraph;
   if (wants_epsilon && !c.params.count("epsilon"))
     return Error{"params.epsilon: missing, expected a finite number >= 0 that float32 represents exactly"};
   const double e = c.epsilon();

@@ -20,14 +20,15 @@ struct InputSpec {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 // What is computed from a row; which elements form the row is the RowView's business, so that channel_layer_norm is kLayerNorm.
-enum class Formula : std::uint8_t { kLayerNorm, kRmsNorm, kLpNorm, kRms, kDistance, kCosine, kLpNormalize, kLayerNormGraph };
+enum class Formula : std::uint8_t { kLayerNorm, kRmsNorm, kLpNorm, kRms, kDistance, kCosine, kLpNormalize, kAddRmsNorm, kLayerNormGraph };
 
 // What the outputs of an op are, beside the rows of its input.
 enum class OutputShape : std::uint8_t {
-  kElements,   // one output of the input's shape
-  kRows,       // one number per row: the inner dimensions are dropped
-  kGradients,  // of a backward: dx of the input's shape, dweight and dbias (sums over all rows) of the weight's
-  kUpdate,     // of a fused update: weight_new and bias_new, of the weight's shape
+  kElements,    // one output of the input's shape
+  kRows,        // one number per row: the inner dimensions are dropped
+  kGradients,   // of a backward: dx of the input's shape, dweight and dbias (sums over all rows) of the weight's
+  kUpdate,      // of a fused update: weight_new and bias_new, of the weight's shape
+  kStatistics,  // of a batch norm: y of the input's shape and, where it updates them, the running statistics, one number per row
 };
 
 struct OpInfo {
@@ -41,6 +42,8 @@ struct OpInfo {
   NamedTensors (*output_layouts)(const Case&);  // zero-filled tensors with the layout that a target will write into
   Formula formula;
   OutputShape shape = OutputShape::kElements;
+  // Of a second output with rows of its own, behind those of the first: residual_new of add_rms_norm, k_out of qk_norm.
+  RowView (*second_rows)(const Case&) = nullptr;
 
   // A row of layer_norm and its kin is centred on its mean.
   bool centred() const { return formula == Formula::kLayerNorm; }
@@ -48,6 +51,10 @@ struct OpInfo {
   bool subtracts_mean() const { return centred() || formula == Formula::kLayerNormGraph; }
   // Rows are mapped by an affine weight and bias: layer_norm, rms_norm, their backwards and updates.
   bool affine() const { return formula == Formula::kLayerNorm || formula == Formula::kRmsNorm; }
+  // y of the input's shape is a weighted map of its rows.
+  bool forward_map() const {
+    return shape == OutputShape::kStatistics || (shape == OutputShape::kElements && (affine() || formula == Formula::kAddRmsNorm));
+  }
 };
 
 const std::vector<const OpInfo*>& all_ops();

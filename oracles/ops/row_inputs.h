@@ -35,11 +35,16 @@ struct RowInputs {
   const double* bias = nullptr;
   double epsilon = 0;
   double weight_offset = 0;
-  const double* other = nullptr;  // b of distance and cosine, dy of a backward; null for the others
+  const double* other = nullptr;  // b of distance and cosine, dy of a backward, residual of add_rms_norm; null for the others
   double p = 2;                   // of a norm: 1 to infinity
   EpsilonMode epsilon_mode = EpsilonMode::kNone;
   double learning_rate = 0;
   GraphPattern pattern = GraphPattern::kExact;
+  // batch_norm: the running statistics of the row, by which it is normalized (given_moments), or which it moves by `momentum` toward its
+  // own mean and population or sample variance.
+  bool given_moments = false, sample_variance = false;
+  double mean = 0, variance = 1, momentum = 0;
+  bool second_output = false;  // a row of residual_new of add_rms_norm
 };
 
 }  // namespace normfuzz

@@ -21,7 +21,7 @@ void each_row(const RowCall& call, Visit visit) {
   for (std::int64_t r = 0; r < call.rows(); ++r) {
     call.gather(r, x.data());
     if (call.has_other()) call.gather_other(r, other.data());
-    visit(r, call.row(x.data(), other.data()));
+    visit(r, call.row(r, x.data(), other.data()));
   }
 }
 
@@ -31,6 +31,29 @@ void map_rows(const TargetCall& arguments, const RowCall& call, const std::strin
   const TwoPassArithmetic<T> arithmetic(call.cols());
   const Rows y = call.elements(arguments, output);
   each_row(call, [&](std::int64_t r, const RowInputs& row) { y.scatter(r, evaluate_formula(arguments.op(), arithmetic, row)); });
+}
+
+// The new running statistics of a batch norm in training, where it has some.
+template <class T>
+void move_running_statistics(const TargetCall& arguments, const RowCall& call) {
+  if (arguments.output("running_mean_new") == nullptr) return;
+  const TwoPassArithmetic<T> arithmetic(call.cols());
+  std::vector<T> mean, variance;
+  each_row(call, [&](std::int64_t, const RowInputs& row) {
+    const auto moved = running_statistics(arithmetic, row);
+    mean.push_back(moved[0]);
+    variance.push_back(moved[1]);
+  });
+  as_one_row(arguments.required_output("running_mean_new"), "running_mean_new").scatter(0, mean.data());
+  as_one_row(arguments.required_output("running_var_new"), "running_var_new").scatter(0, variance.data());
+}
+
+// residual_new.
+template <class T>
+void add_residual(const TargetCall& arguments, const RowCall& call) {
+  const TwoPassArithmetic<T> arithmetic(call.cols());
+  const Rows sum = call.elements(arguments, "residual_new");
+  each_row(call, [&](std::int64_t r, const RowInputs& row) { sum.scatter(r, residual_sum(arithmetic, row)); });
 }
 
 // One number per row.
@@ -47,9 +70,11 @@ template <class T>
 void sum_over_rows(const TargetCall& arguments, const RowCall& call, bool update) {
   const TwoPassArithmetic<T> arithmetic(call.cols());
   ParameterGradients<TwoPassArithmetic<T>> sums;
-  sums.weight.resize(static_cast<std::size_t>(call.cols()));
-  sums.bias.resize(static_cast<std::size_t>(call.cols()));
-  each_row(call, [&](std::int64_t, const RowInputs& row) { sums.add(arguments.op(), arithmetic, row); });
+  sums.weight.resize(call.weight.size());
+  sums.bias.resize(call.weight.size());
+  each_row(call, [&](std::int64_t r, const RowInputs& row) {
+    sums.add(arguments.op(), arithmetic, row, [&](std::int64_t i) { return call.parameter(r, i); });
+  });
   for (const bool weight : {true, false}) {
     const char* name = update ? (weight ? "weight_new" : "bias_new") : weight ? "dweight" : "dbias";
     DLTensor* output = arguments.output(name);
@@ -74,11 +99,27 @@ void run_in(const TargetCall& arguments, const RowCall& call) {
   }
   if (op == "lp_norm" || op == "rms" || op == "distance" || op == "cosine") return reduce_rows<T>(arguments, call);
   map_rows<T>(arguments, call, "y");
+  if (op == "batch_norm") move_running_statistics<T>(arguments, call);
+  if (op == "add_rms_norm") add_residual<T>(arguments, call);
+}
+
+template <class T>
+void run_heads(const TargetCall& arguments, const RowCall& q, const RowCall& k) {
+  map_rows<T>(arguments, q, "q_out");
+  map_rows<T>(arguments, k, "k_out");
 }
 
 nf_status run(const nf_call* call) {
   return guarded_run(call, [](const TargetCall& arguments) -> std::string {
     require_row_op(arguments);
+    if (arguments.op() == "qk_norm") {
+      const RowCall q(arguments, "q", "q_weight"), k(arguments, "k", "k_weight");
+      if (q.storage == DType::kF64)
+        run_heads<double>(arguments, q, k);
+      else
+        run_heads<float>(arguments, q, k);
+      return "";
+    }
     const RowCall rows(arguments);
     if (rows.storage == DType::kF64)
       run_in<double>(arguments, rows);

@@ -28,17 +28,28 @@ inline DType dtype_of(const DLTensor& t, const std::string& name) {
   throw Unsupported(name + ": no kernel for this element type, expected f64, f32, f16 or bf16");
 }
 
-// Element offsets, in row-major order, of the given dimensions of a tensor.
-inline std::vector<std::int64_t> offsets_of(const DLTensor& t, const std::vector<std::int32_t>& axes) {
+// A dimension of a tensor, or the part of it that tells groups or their members apart: `extent` coordinates, `step` apart. The weight of an
+// element lies parameter_step further per coordinate.
+struct RowAxis {
+  std::int32_t dimension;
+  std::int64_t extent, step = 1, parameter_step = 0;
+};
+
+// Sums over the axes of coordinate times stride_of(axis), in row-major order.
+template <class StrideOf>
+std::vector<std::int64_t> offsets_of(const std::vector<RowAxis>& axes, StrideOf stride_of) {
   std::vector<std::int64_t> offsets{0};
-  for (const std::int32_t axis : axes) {
+  for (const RowAxis& axis : axes) {
     std::vector<std::int64_t> next;
-    next.reserve(offsets.size() * static_cast<std::size_t>(t.shape[axis]));
+    next.reserve(offsets.size() * static_cast<std::size_t>(axis.extent));
     for (const std::int64_t base : offsets)
-      for (std::int64_t i = 0; i < t.shape[axis]; ++i) next.push_back(base + i * t.strides[axis]);
+      for (std::int64_t i = 0; i < axis.extent; ++i) next.push_back(base + i * stride_of(axis));
     offsets = std::move(next);
   }
   return offsets;
+}
+inline std::vector<std::int64_t> offsets_of(const DLTensor& t, const std::vector<RowAxis>& axes) {
+  return offsets_of(axes, [&](const RowAxis& axis) { return axis.step * t.strides[axis.dimension]; });
 }
 
 // Calls visit(load, store) with the accessors of one element of type `d` at an address.
@@ -85,26 +96,47 @@ inline void require_row_op(const TargetCall& call) {
                                               "distance",
                                               "cosine",
                                               "lp_normalize",
+                                              "group_norm",
+                                              "instance_norm",
+                                              "batch_norm",
+                                              "add_rms_norm",
+                                              "qk_norm",
+                                              "group_norm_backward",
+                                              "instance_norm_backward",
+                                              "batch_norm_backward",
                                               "layer_norm_graph"};
   if (std::find(std::begin(kOps), std::end(kOps), call.op()) == std::end(kOps)) throw Unsupported("no kernel for this operator");
-  call.require_known({"x", "weight", "bias", "dy", "a", "b"}, {"y", "dx", "dweight", "dbias", "weight_new", "bias_new"},
-                     {"epsilon", "normalized_axis", "weight_offset", "layout", "axis", "p", "epsilon_mode", "learning_rate", "pattern"});
-  if (!call.op().starts_with("rms_norm") && call.number("weight_offset", 0) != 0)
+  call.require_known(
+      {"x", "weight", "bias", "dy", "a", "b", "residual", "running_mean", "running_var", "q", "k", "q_weight", "k_weight"},
+      {"y", "dx", "dweight", "dbias", "weight_new", "bias_new", "residual_new", "running_mean_new", "running_var_new", "q_out", "k_out"},
+      {"epsilon", "normalized_axis", "weight_offset", "layout", "axis", "p", "epsilon_mode", "learning_rate", "groups", "training",
+       "momentum", "variance", "pattern"});
+  if (!call.op().starts_with("rms_norm") && call.op() != "add_rms_norm" && call.number("weight_offset", 0) != 0)
     throw Unsupported(std::string(call.op()) + " has no weight_offset");
 }
 
-// The dimensions of the first input that form a row, and those that tell rows apart, both in order.
+inline bool has_groups(std::string_view op) {
+  return op.starts_with("group_norm") || op.starts_with("instance_norm") || op.starts_with("batch_norm");
+}
+
+// What of the first input forms a row, and what tells rows apart, both in order; and the dimensions that weight and bias have.
 struct RowAxes {
-  std::vector<std::int32_t> outer, inner;
+  std::vector<RowAxis> outer, inner;
+  std::vector<std::int32_t> parameters;
 
   RowAxes() = default;
-  RowAxes(const TargetCall& call, std::int32_t rank) {
+  RowAxes(const TargetCall& call, const DLTensor& t) {
     const std::string_view op = call.op();
+    const std::int32_t rank = t.ndim;
+    if (has_groups(op)) {
+      split_channels(call, t);
+      return;
+    }
     std::int32_t first = 0, end = rank;
     if (op.starts_with("channel_")) {
       first = call.text("layout", "nchw") == "nhwc" ? rank - 1 : rank == 3 ? 0 : 1;
       end = first + 1;
-    } else if (op.starts_with("layer_norm") || op.starts_with("rms_norm")) {
+    } else if (op.starts_with("layer_norm") || op.starts_with("rms_norm") || op == "add_rms_norm" || op == "qk_norm") {
       first = call.normalized_begin(rank);
     } else {
       const std::int64_t axis = call.integer("axis", -1);
@@ -112,7 +144,31 @@ struct RowAxes {
       end = first + 1;
     }
     if (first < 0 || end > rank) throw Rejected("the axis is no dimension of a tensor of rank " + std::to_string(rank));
-    for (std::int32_t i = 0; i < rank; ++i) (i >= first && i < end ? inner : outer).push_back(i);
+    std::int64_t parameter_step = 1;
+    for (std::int32_t i = end; i-- > first; parameter_step *= t.shape[i]) inner.insert(inner.begin(), {i, t.shape[i], 1, parameter_step});
+    for (std::int32_t i = 0; i < rank; ++i) {
+      if (i >= first && i < end)
+        parameters.push_back(i);
+      else
+        outer.push_back({i, t.shape[i]});
+    }
+  }
+
+ private:
+  // Rows of a batch of images: consecutive channels with their positions.
+  void split_channels(const TargetCall& call, const DLTensor& t) {
+    if (t.ndim < 2) throw Rejected("x has no channels, expected rank >= 2");
+    const std::int32_t channel = call.text("layout", "nchw") == "nhwc" ? t.ndim - 1 : 1;
+    const std::int64_t channels = t.shape[channel], groups = call.op().starts_with("group_norm") ? call.integer("groups", 0) : channels;
+    if (groups < 1 || channels % groups != 0) throw Rejected("groups is no divisor of the channels");
+    const std::int64_t members = channels / groups;
+    outer = {{channel, groups, members, members}};
+    inner = {{channel, members, 1, 1}};
+    (call.op().starts_with("batch_norm") ? inner : outer)
+        .insert((call.op().starts_with("batch_norm") ? inner : outer).begin(), {0, t.shape[0]});
+    for (std::int32_t i = 1; i < t.ndim; ++i)
+      if (i != channel) inner.push_back({i, t.shape[i]});
+    parameters = {channel};
   }
 };
 
@@ -160,16 +216,20 @@ inline std::vector<std::int32_t> all_axes(const DLTensor& t) {
 // A dense or strided tensor as one row: a parameter, or the numbers that an op computes one per row.
 inline Rows as_one_row(const DLTensor& t, const std::string& name) {
   RowAxes axes = {};
-  axes.inner = all_axes(t);
+  for (const std::int32_t i : all_axes(t)) axes.inner.push_back({i, t.shape[i]});
   return {t, name, axes};
 }
 
 class RowCall {
  public:
   // Throws Unsupported or Rejected, with the reason.
-  explicit RowCall(const TargetCall& call)
-      : first_(call.input("x") ? call.required_input("x") : call.required_input("a")), axes_(call, first_.ndim), x_(first_, "x", axes_) {
+  explicit RowCall(const TargetCall& call) : RowCall(call, call.input("x") ? "x" : "a", "weight") {}
+  RowCall(const TargetCall& call, const char* input, const char* weight_name)
+      : first_(call.required_input(input)), axes_(call, first_), x_(first_, input, axes_) {
     if (first_.ndim < 1) throw Rejected("x is a scalar, expected rank >= 1");
+    const auto parameter_step = [](const RowAxis& axis) { return axis.parameter_step; };
+    first_parameter_ = offsets_of(axes_.outer, parameter_step);
+    parameter_ = offsets_of(axes_.inner, parameter_step);
     storage = x_.dtype();
     epsilon = call.number("epsilon", 0);
     weight_offset = call.number("weight_offset", 0);
@@ -177,13 +237,21 @@ class RowCall {
     learning_rate = call.number("learning_rate", 0);
     pattern = graph_pattern_from_name(call.text("pattern", "exact"));
     epsilon_mode = epsilon_mode_from_name(call.text("epsilon_mode", "none"));
-    for (const char* name : {"dy", "b"})
+    for (const char* name : {"dy", "b", "residual"})
       if (const DLTensor* t = call.input(name)) {
         require_shape(*t, name, all_axes(first_));
         other_.emplace(*t, name, axes_);
       }
-    weight = parameter(call, "weight", 1);
+    weight = parameter(call, weight_name, 1);
     bias = parameter(call, "bias", 0);
+    given_moments = call.op() == "batch_norm" && call.integer("training", 0) == 0;
+    if (given_moments || call.input("running_mean") != nullptr) {
+      if (call.input("running_mean") == nullptr || call.input("running_var") == nullptr) throw Rejected("running statistics are missing");
+      running_mean = parameter(call, "running_mean", 0);
+      running_variance = parameter(call, "running_var", 1);
+      momentum = call.number("momentum", 0);
+      sample_variance = call.text("variance", "population") == "sample";
+    }
     if (weight_offset != 0 && call.input("weight") == nullptr) throw Rejected("weight_offset without a weight");
   }
 
@@ -200,15 +268,38 @@ class RowCall {
     if (!same_dtype(first_, t)) throw Unsupported(name + " has another element type than the input");
     return {t, name, axes_};
   }
-  RowInputs row(const double* x, const double* other) const {
-    return {cols(), x, weight.data(), bias.data(), epsilon, weight_offset, other, p, epsilon_mode, learning_rate, pattern};
+  // The weight and bias of an element of a row.
+  std::int64_t parameter(std::int64_t row, std::int64_t col) const {
+    return first_parameter_[static_cast<std::size_t>(row)] + parameter_[static_cast<std::size_t>(col)];
+  }
+  // Weight and bias of a row are valid until the next call.
+  RowInputs row(std::int64_t r, const double* x, const double* other) const {
+    weight_row_.resize(static_cast<std::size_t>(cols()));
+    bias_row_.resize(static_cast<std::size_t>(cols()));
+    for (std::int64_t i = 0; i < cols(); ++i) {
+      weight_row_[static_cast<std::size_t>(i)] = weight[static_cast<std::size_t>(parameter(r, i))];
+      bias_row_[static_cast<std::size_t>(i)] = bias[static_cast<std::size_t>(parameter(r, i))];
+    }
+    RowInputs row{cols(), x, weight_row_.data(), bias_row_.data(), epsilon, weight_offset, other, p, epsilon_mode, learning_rate};
+    row.pattern = pattern;
+    row.given_moments = given_moments;
+    row.sample_variance = sample_variance;
+    row.momentum = momentum;
+    if (!running_mean.empty()) {
+      row.mean = running_mean[static_cast<std::size_t>(parameter(r, 0))];
+      row.variance = running_variance[static_cast<std::size_t>(parameter(r, 0))];
+    }
+    return row;
   }
 
   DType storage = DType::kF32;
   double epsilon = 0, weight_offset = 0, p = 2, learning_rate = 0;
   EpsilonMode epsilon_mode = EpsilonMode::kNone;
   GraphPattern pattern = GraphPattern::kExact;
-  std::vector<double> weight, bias;  // one per column; ones and zeros when absent
+  bool given_moments = false, sample_variance = false;  // of batch_norm
+  double momentum = 0;
+  std::vector<double> running_mean, running_variance;  // by parameter(); empty when absent
+  std::vector<double> weight, bias;                    // by parameter(); ones and zeros when absent
 
  private:
   void require_shape(const DLTensor& t, const std::string& name, const std::vector<std::int32_t>& axes) const {
@@ -219,12 +310,14 @@ class RowCall {
 
   std::vector<double> parameter(const TargetCall& call, const std::string& name, double absent) const {
     const DLTensor* t = call.input(name);
-    if (t == nullptr) return std::vector<double>(static_cast<std::size_t>(cols()), absent);
-    require_shape(*t, name, axes_.inner);
+    std::int64_t count = 1;
+    for (const std::int32_t i : axes_.parameters) count *= first_.shape[i];
+    if (t == nullptr) return std::vector<double>(static_cast<std::size_t>(count), absent);
+    require_shape(*t, name, axes_.parameters);
     const Rows values = as_one_row(*t, name);
     if (values.dtype() == DType::kF64 && storage != DType::kF64)
       throw Unsupported(name + " is f64 and x is not: accumulation in f32 would round it");
-    std::vector<double> out(static_cast<std::size_t>(cols()));
+    std::vector<double> out(static_cast<std::size_t>(count));
     values.gather(0, out.data());
     return out;
   }
@@ -233,6 +326,8 @@ class RowCall {
   RowAxes axes_;
   Rows x_;
   std::optional<Rows> other_;
+  std::vector<std::int64_t> first_parameter_, parameter_;  // of a row, and of an element in it
+  mutable std::vector<double> weight_row_, bias_row_;
 };
 
 }  // namespace normfuzz

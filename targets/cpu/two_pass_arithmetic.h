@@ -23,6 +23,7 @@ class TwoPassArithmetic {
     const T mean = mean_of(row, [](T x) { return x; });
     return {mean, mean_of(row, [mean](T x) { return (x - mean) * (x - mean); })};
   }
+  static Moments given(const RowInputs& row) { return {static_cast<T>(row.mean), static_cast<T>(row.variance)}; }
   T mean_square(const RowInputs& row) const {
     return mean_of(row, [](T x) { return x * x; });
   }
@@ -65,6 +66,10 @@ class TwoPassArithmetic {
   static T either(auto&& first, auto&&...) { return first(); }
   static T normalized(T x, T mean, T scale) { return (x - mean) * scale; }
   static T normalized(T x, T scale) { return x * scale; }
+  static const Moments& numbers_of(const Moments& m) { return m; }
+  static T sample_variance(const Moments& m, std::int64_t n) { return m.variance * (static_cast<T>(n) / static_cast<T>(n - 1)); }
+  static T normalized_sum(double x, double residual) { return static_cast<T>(x) + static_cast<T>(residual); }
+  static T weighted(T x, T scale, T weight) { return x * scale * weight; }
   struct NoVariants {};
   static NoVariants gradient_variants(auto&&...) { return {}; }
   static T input_gradient(T scale, T g, T mean_g, T xhat, T mean_g_xhat, const NoVariants&, std::int64_t) {

@@ -18,11 +18,10 @@ std::string_view chosen_name() {
 void run_rows(const Mutant& mutant, const TargetCall& arguments) {
   const RowCall rows(arguments);
   std::vector<double> x(static_cast<std::size_t>(rows.cols()));
-  const RowInputs row = rows.row(x.data(), nullptr);
   const Rows y = rows.elements(arguments, "y");
   for (std::int64_t r = 0; r < rows.rows(); ++r) {
     rows.gather(r, x.data());
-    y.scatter(r, run_mutant(mutant.policy, arguments.op(), rows.storage, row).data());
+    y.scatter(r, run_mutant(mutant.policy, arguments.op(), rows.storage, rows.row(r, x.data(), nullptr)).data());
   }
 }
 
@@ -38,14 +37,28 @@ OpInputs op_inputs(const TargetCall& arguments, const RowCall& rows) {
   OpInputs in;
   in.op = arguments.op();
   in.f64 = rows.storage == DType::kF64;
-  const DLTensor* x = arguments.input("x") ? arguments.input("x") : arguments.input("a");
+  const DLTensor* x = arguments.input("q") ? arguments.input("q") : arguments.input("x") ? arguments.input("x") : arguments.input("a");
   in.shape.assign(x->shape, x->shape + x->ndim);
-  const RowAxes axes(arguments, x->ndim);
-  in.first = axes.inner.front();
-  in.end = axes.inner.back() + 1;
+  const RowAxes axes(arguments, *x);
+  in.first = axes.inner.front().dimension;
+  in.end = axes.inner.back().dimension + 1;
+  if (has_groups(in.op)) in.groups = axes.outer.back().extent;
+  in.batch_in_row = in.op.starts_with("batch_norm");
+  in.training = arguments.integer("training", 0) == 1;
+  in.sample_variance = rows.sample_variance;
+  in.running_mean = rows.running_mean;
+  in.running_variance = rows.running_variance;
+  in.momentum = rows.momentum;
+  if (const DLTensor* k = arguments.input("k")) {
+    const RowCall keys(arguments, "k", "k_weight");
+    in.key_shape.assign(k->shape, k->shape + k->ndim);
+    in.k = flat(k, "k");
+    in.k_weight = keys.weight;
+  }
   in.channels_last = arguments.text("layout", "nchw") == "nhwc";
   in.x = flat(x, "x");
-  in.other = flat(arguments.input("dy") ? arguments.input("dy") : arguments.input("b"), "dy or b");
+  for (const char* name : {"dy", "b", "residual"})
+    if (const DLTensor* other = arguments.input(name)) in.other = flat(other, name);
   in.weight = rows.weight;
   in.bias = rows.bias;
   in.epsilon = rows.epsilon;
@@ -57,7 +70,8 @@ OpInputs op_inputs(const TargetCall& arguments, const RowCall& rows) {
 }
 
 void run_op(OpBug bug, const MutantPolicy& policy, const TargetCall& arguments) {
-  const RowCall rows(arguments);
+  const bool heads = arguments.op() == "qk_norm";
+  const RowCall rows = heads ? RowCall(arguments, "q", "q_weight") : RowCall(arguments);
   const OpInputs in = op_inputs(arguments, rows);
   for (const auto& [name, values] : run_op_mutant(bug, policy, in))
     if (const DLTensor* output = arguments.output(name)) as_one_row(*output, name).scatter(0, values.data());

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/dtype.h"
 #include "targets/mutants/row_map.h"
 #include "targets/mutants/sums.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 // ---- the list ----
 
-const std::array<OpMutant, 19> kOpMutants = {{
+const std::array<OpMutant, 27> kOpMutants = {{
     {"whole_map",
      "axis",
      "channel LayerNorm over the whole map of a sample",
@@ -37,37 +38,41 @@ const std::array<OpMutant, 19> kOpMutants = {{
      "dweight of the last row alone, not summed over rows",
      "attorch#17",
      OpBug::kLastRow,
-     {"layer_norm_backward", "rms_norm_backward", "channel_layer_norm_backward"}},
+     {"layer_norm_backward", "rms_norm_backward", "channel_layer_norm_backward", "group_norm_backward", "instance_norm_backward",
+      "batch_norm_backward"}},
     {"no_mean_gradient",
      "backward",
      "dx without the term mean(g)",
      "none known; Odyssey#5107 on cotangents of ones, which hide it",
      OpBug::kNoMeanGradient,
-     {"layer_norm_backward", "channel_layer_norm_backward"}},
+     {"layer_norm_backward", "channel_layer_norm_backward", "group_norm_backward", "instance_norm_backward", "batch_norm_backward"}},
     {"no_projection",
      "backward",
      "dx without the term xhat mean(g xhat)",
      "candle#2168, unsloth#4550 (a gradient silently absent)",
      OpBug::kNoProjection,
-     {"layer_norm_backward", "rms_norm_backward", "channel_layer_norm_backward"}},
+     {"layer_norm_backward", "rms_norm_backward", "channel_layer_norm_backward", "group_norm_backward", "instance_norm_backward",
+      "batch_norm_backward"}},
     {"weight_forgotten",
      "backward",
      "dx for a weight of ones",
      "pytorch#69208",
      OpBug::kWeightForgotten,
-     {"layer_norm_backward", "rms_norm_backward", "channel_layer_norm_backward"}},
+     {"layer_norm_backward", "rms_norm_backward", "channel_layer_norm_backward", "group_norm_backward", "instance_norm_backward",
+      "batch_norm_backward"}},
     {"gradient_epsilon_dropped",
      "backward",
      "a backward without epsilon",
      "tensorflow#58863, TIM-VX#589",
      OpBug::kNoEpsilon,
-     {"layer_norm_backward", "rms_norm_backward", "channel_layer_norm_backward"}},
+     {"layer_norm_backward", "rms_norm_backward", "channel_layer_norm_backward", "group_norm_backward", "instance_norm_backward",
+      "batch_norm_backward"}},
     {"dbias_of_dx",
      "backward",
      "dbias = sum of dx",
      "oneflow#6149",
      OpBug::kBiasFromDx,
-     {"layer_norm_backward", "channel_layer_norm_backward"}},
+     {"layer_norm_backward", "channel_layer_norm_backward", "group_norm_backward", "instance_norm_backward", "batch_norm_backward"}},
     {"step_upward",
      "update",
      "adds the step to the parameter",
@@ -92,6 +97,44 @@ const std::array<OpMutant, 19> kOpMutants = {{
      {"lp_normalize"}},
     {"cosine_one_length", "cosine", "divides by the first length alone", "none known", OpBug::kOneLength, {"cosine"}},
     {"distance_of_magnitudes", "norms", "subtracts magnitudes", "none known", OpBug::kMagnitudes, {"distance"}},
+    {"interleaved_groups",
+     "axis",
+     "channel c in group c modulo the number of groups",
+     "tt-metal#56202 (wrong group)",
+     OpBug::kInterleavedGroups,
+     {"group_norm", "group_norm_backward"}},
+    {"weight_by_position",
+     "parameters",
+     "the weight and bias of a channel's position within its group",
+     "none known",
+     OpBug::kWeightByPosition,
+     {"group_norm", "instance_norm", "group_norm_backward", "instance_norm_backward"}},
+    {"running_population",
+     "running statistics",
+     "moves the running variance by the population's variance where the sample's is due",
+     "none known",
+     OpBug::kRunningPopulation,
+     {"batch_norm"}},
+    {"momentum_swapped",
+     "running statistics",
+     "takes momentum for the weight of the old statistics",
+     "none known; PyTorch and ONNX define it the other way round",
+     OpBug::kMomentumSwapped,
+     {"batch_norm"}},
+    {"training_always",
+     "statistics",
+     "normalizes by the batch's statistics at inference",
+     "none known",
+     OpBug::kTrainingAlways,
+     {"batch_norm"}},
+    {"residual_rounded_late",
+     "residual",
+     "returns x for x + residual: the sum is not written back",
+     "none known",
+     OpBug::kResidualLate,
+     {"add_rms_norm"}},
+    {"residual_rounded_early", "rounding", "the norm sees the sum rounded to bf16", "none known", OpBug::kResidualEarly, {"add_rms_norm"}},
+    {"heads_together", "axis", "one mean square over all heads of a position", "none known", OpBug::kHeadsTogether, {"qk_norm"}},
     {"rms_sample", "statistics", "divides the sum of squares by n - 1", "FastNN#11, mlx#3817", OpBug::kSampleMean, {"rms"}},
 }};
 
@@ -106,7 +149,10 @@ class OpKernel {
     if (in_.op.ends_with("_sgd")) return update();
     if (in_.op.ends_with("_backward")) return backward();
     std::vector<double> y(in_.x.size());
-    if (in_.op == "lp_normalize" || in_.op == "channel_layer_norm") {
+    if (in_.op == "batch_norm") return batch_norm();
+    if (in_.op == "add_rms_norm") return add_rms_norm();
+    if (in_.op == "qk_norm") return qk_norm();
+    if (in_.op == "lp_normalize" || in_.op == "channel_layer_norm" || in_.groups > 0) {
       for (std::int64_t r = 0; r < map_.rows; ++r) in_.op == "lp_normalize" ? normalize_row(r, y) : layer_norm_row(r, y);
     } else {
       y.clear();
@@ -119,9 +165,9 @@ class OpKernel {
   bool has(OpBug bug) const { return bug_ == bug; }
   T x(std::int64_t r, std::int64_t j) const { return static_cast<T>(in_.x[element(r, j)]); }
   T other(std::int64_t r, std::int64_t j) const { return static_cast<T>(in_.other[element(r, j)]); }
-  std::size_t element(std::int64_t r, std::int64_t j) const { return static_cast<std::size_t>(map_.at(r, j)); }
-  std::size_t parameter(std::int64_t j) const { return static_cast<std::size_t>(map_.parameter[static_cast<std::size_t>(j)]); }
-  T weight(std::int64_t j) const { return static_cast<T>(in_.weight_offset) + static_cast<T>(in_.weight[parameter(j)]); }
+  std::size_t element(std::int64_t r, std::int64_t j) const { return map_.at(r, j); }
+  std::size_t parameter(std::int64_t r, std::int64_t j) const { return map_.parameter_at(r, j); }
+  T weight(std::int64_t r, std::int64_t j) const { return static_cast<T>(in_.weight_offset) + static_cast<T>(in_.weight[parameter(r, j)]); }
   T count() const { return static_cast<T>(map_.cols); }
   T epsilon() const { return has(OpBug::kNoEpsilon) ? T(0) : static_cast<T>(in_.epsilon); }
 
@@ -133,7 +179,7 @@ class OpKernel {
   // ---- layer_norm and its kin ----
 
   struct Statistics {
-    T mean = 0, scale = 0;
+    T mean = 0, scale = 0, variance = 0;
   };
   Statistics statistics(std::int64_t r) const {
     Statistics s;
@@ -151,6 +197,7 @@ class OpKernel {
       s.mean = sum([&](std::int64_t j) { return x(r, j); }) / count();
       square = sum([&](std::int64_t j) { return (x(r, j) - s.mean) * (x(r, j) - s.mean); }) / count();
     }
+    s.variance = square;
     s.scale = 1 / std::sqrt(square + epsilon());
     return s;
   }
@@ -158,7 +205,7 @@ class OpKernel {
   void layer_norm_row(std::int64_t r, std::vector<double>& y) const {
     const Statistics s = statistics(r);
     for (std::int64_t j = 0; j < map_.cols; ++j)
-      y[element(r, j)] = static_cast<double>((x(r, j) - s.mean) * s.scale * weight(j) + static_cast<T>(in_.bias[parameter(j)]));
+      y[element(r, j)] = static_cast<double>((x(r, j) - s.mean) * s.scale * weight(r, j) + static_cast<T>(in_.bias[parameter(r, j)]));
   }
 
   struct Sums {
@@ -168,16 +215,16 @@ class OpKernel {
   void gradient_row(std::int64_t r, Sums& sums, std::vector<double>* dx) const {
     const Statistics s = statistics(r);
     const auto xhat = [&](std::int64_t j) { return (x(r, j) - s.mean) * s.scale; };
-    const auto g = [&](std::int64_t j) { return has(OpBug::kWeightForgotten) ? other(r, j) : weight(j) * other(r, j); };
+    const auto g = [&](std::int64_t j) { return has(OpBug::kWeightForgotten) ? other(r, j) : weight(r, j) * other(r, j); };
     const bool centred = !in_.op.starts_with("rms") && !has(OpBug::kNoMeanGradient);
     const T mean_g = centred ? sum(g) / count() : T(0);
     const T projection = has(OpBug::kNoProjection) ? T(0) : sum([&](std::int64_t j) { return g(j) * xhat(j); }) / count();
     for (std::int64_t j = 0; j < map_.cols; ++j) {
       const T gradient = s.scale * (g(j) - mean_g - xhat(j) * projection);
       if (dx) (*dx)[element(r, j)] = static_cast<double>(gradient);
-      T& dweight = sums.weight[parameter(j)];
+      T& dweight = sums.weight[parameter(r, j)];
       dweight = has(OpBug::kLastRow) ? other(r, j) * xhat(j) : dweight + other(r, j) * xhat(j);
-      sums.bias[parameter(j)] += has(OpBug::kBiasFromDx) ? gradient : other(r, j);
+      sums.bias[parameter(r, j)] += has(OpBug::kBiasFromDx) ? gradient : other(r, j);
     }
   }
   Sums gradient_sums(std::vector<double>* dx) const {
@@ -204,6 +251,71 @@ class OpKernel {
       return out;
     };
     return {{"weight_new", moved(in_.weight, sums.weight)}, {"bias_new", moved(in_.bias, sums.bias)}};
+  }
+
+  // ---- batch_norm, add_rms_norm, qk_norm ----
+
+  OpOutputs batch_norm() const {
+    std::vector<double> y(in_.x.size()), mean, variance;
+    const bool training = in_.training || has(OpBug::kTrainingAlways);
+    const T now = static_cast<T>(in_.momentum), old = 1 - now;
+    for (std::int64_t r = 0; r < map_.rows; ++r) {
+      const auto channel = static_cast<std::size_t>(r);
+      Statistics s = statistics(r);
+      if (!training) {
+        s.mean = static_cast<T>(in_.running_mean[channel]);
+        s.scale = 1 / std::sqrt(static_cast<T>(in_.running_variance[channel]) + epsilon());
+      }
+      for (std::int64_t j = 0; j < map_.cols; ++j)
+        y[element(r, j)] = static_cast<double>((x(r, j) - s.mean) * s.scale * weight(r, j) + static_cast<T>(in_.bias[parameter(r, j)]));
+      if (!in_.training || in_.running_mean.empty()) continue;
+      T batch_variance = s.variance;
+      if (in_.sample_variance && !has(OpBug::kRunningPopulation)) batch_variance = batch_variance * (count() / (count() - 1));
+      const auto moved = [&](double before, T batch) {
+        const T b = static_cast<T>(before);
+        return static_cast<double>(has(OpBug::kMomentumSwapped) ? now * b + old * batch : old * b + now * batch);
+      };
+      mean.push_back(moved(in_.running_mean[channel], s.mean));
+      variance.push_back(moved(in_.running_variance[channel], batch_variance));
+    }
+    return {{"y", std::move(y)}, {"running_mean_new", std::move(mean)}, {"running_var_new", std::move(variance)}};
+  }
+
+  OpOutputs add_rms_norm() const {
+    std::vector<double> y(in_.x.size()), sums(in_.x.size());
+    for (std::int64_t r = 0; r < map_.rows; ++r) {
+      const auto h = [&](std::int64_t j) {
+        const T sum = x(r, j) + other(r, j);
+        if (!has(OpBug::kResidualEarly)) return sum;
+        return static_cast<T>(value_from_bits(DType::kBF16, bits_from_value(DType::kBF16, static_cast<double>(sum))));
+      };
+      const T scale = 1 / std::sqrt(sum([&](std::int64_t j) { return h(j) * h(j); }) / count() + epsilon());
+      for (std::int64_t j = 0; j < map_.cols; ++j) {
+        y[element(r, j)] = static_cast<double>(h(j) * scale * weight(r, j));
+        sums[element(r, j)] = static_cast<double>(has(OpBug::kResidualLate) ? x(r, j) : h(j));
+      }
+    }
+    return {{"y", std::move(y)}, {"residual_new", std::move(sums)}};
+  }
+
+  // Heads are the last dimension, one row each; together the last two.
+  std::vector<double> head_norm(const std::vector<std::int64_t>& shape, const std::vector<double>& v,
+                                const std::vector<double>& weights) const {
+    const std::int64_t n = shape[3], together = has(OpBug::kHeadsTogether) ? n * shape[2] : n;
+    std::vector<double> out(v.size());
+    for (std::size_t first = 0; first < v.size(); first += static_cast<std::size_t>(together)) {
+      const auto at = [&](std::int64_t j) { return static_cast<T>(v[first + static_cast<std::size_t>(j)]); };
+      const T square = sum_of<T>(
+          policy_.sum, [&](std::int64_t j) { return at(j) * at(j); }, together);
+      const T scale = 1 / std::sqrt(square / static_cast<T>(together) + epsilon());
+      for (std::int64_t j = 0; j < together; ++j)
+        out[first + static_cast<std::size_t>(j)] =
+            static_cast<double>(at(j) * scale * static_cast<T>(weights[static_cast<std::size_t>(j % n)]));
+    }
+    return out;
+  }
+  OpOutputs qk_norm() const {
+    return {{"q_out", head_norm(in_.shape, in_.x, in_.weight)}, {"k_out", head_norm(in_.key_shape, in_.k, in_.k_weight)}};
   }
 
   // ---- norms ----

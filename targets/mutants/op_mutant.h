@@ -16,25 +16,33 @@ namespace normfuzz {
 
 enum class OpBug : std::uint8_t {
   kNone,
-  kWholeMap,         // statistics over channels and positions of a sample
-  kWrongAxis,        // rows along the neighbouring dimension
-  kNhwcAsNchw,       // the layout parameter is ignored
-  kLastRow,          // dweight of the last row alone, not summed
-  kNoMeanGradient,   // dx without its term mean(g)
-  kNoProjection,     // dx without its term xhat mean(g xhat)
-  kWeightForgotten,  // g = dy
-  kNoEpsilon,        // statistics of a backward without epsilon
-  kBiasFromDx,       // dbias = sum of dx
-  kStepUpward,       // parameter + rate gradient
-  kRateSquared,      // parameter - rate^2 gradient
-  kNoRoot,           // sum |x|^2 for its root
-  kL1ForL2,          // sum |x| where p = 2
-  kSignedMaximum,    // max(x) for max |x|
-  kDivisorL1,        // x / sum |x| whatever p
-  kEpsilonOutside,   // |x| + epsilon for sqrt(|x|^2 + epsilon)
-  kOneLength,        // a b / |a|
-  kMagnitudes,       // |a| - |b| for |a - b|
-  kSampleMean,       // the sum of squares over n - 1
+  kWholeMap,           // statistics over channels and positions of a sample
+  kWrongAxis,          // rows along the neighbouring dimension
+  kNhwcAsNchw,         // the layout parameter is ignored
+  kLastRow,            // dweight of the last row alone, not summed
+  kNoMeanGradient,     // dx without its term mean(g)
+  kNoProjection,       // dx without its term xhat mean(g xhat)
+  kWeightForgotten,    // g = dy
+  kNoEpsilon,          // statistics of a backward without epsilon
+  kBiasFromDx,         // dbias = sum of dx
+  kStepUpward,         // parameter + rate gradient
+  kRateSquared,        // parameter - rate^2 gradient
+  kNoRoot,             // sum |x|^2 for its root
+  kL1ForL2,            // sum |x| where p = 2
+  kSignedMaximum,      // max(x) for max |x|
+  kDivisorL1,          // x / sum |x| whatever p
+  kEpsilonOutside,     // |x| + epsilon for sqrt(|x|^2 + epsilon)
+  kOneLength,          // a b / |a|
+  kMagnitudes,         // |a| - |b| for |a - b|
+  kSampleMean,         // the sum of squares over n - 1
+  kInterleavedGroups,  // channel c in group c modulo the number of groups
+  kWeightByPosition,   // the weight of the channel's position within its group
+  kRunningPopulation,  // the running variance moved by the population's where the sample's is due
+  kMomentumSwapped,    // momentum (old) + (1 - momentum) (new)
+  kTrainingAlways,     // the batch's statistics where the running ones are due
+  kResidualLate,       // residual_new is the normalized input's own x: the sum is formed after the norm
+  kResidualEarly,      // the norm sees the sum rounded to bf16
+  kHeadsTogether,      // one mean square over all heads of a position
 };
 
 struct OpMutant {
@@ -52,7 +60,14 @@ struct OpInputs {
   std::vector<std::int64_t> shape;  // of the first input
   std::int64_t first = 0, end = 0;  // its dimensions [first, end) form a row
   bool channels_last = false;       // layout nhwc
+  std::int64_t groups = 0;          // of the channels, in group_norm and its kin; 0: rows as above
+  bool batch_in_row = false;        // batch_norm: its rows go over the samples
   std::vector<double> x, other, weight, bias;
+  bool training = false, sample_variance = false;  // of batch_norm
+  std::vector<double> running_mean, running_variance;
+  double momentum = 0;
+  std::vector<std::int64_t> key_shape;  // of qk_norm: k beside q
+  std::vector<double> k, k_weight;
   double epsilon = 0, weight_offset = 0, p = 2, learning_rate = 0;
   EpsilonMode epsilon_mode = EpsilonMode::kNone;
 };

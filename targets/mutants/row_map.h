@@ -12,9 +12,14 @@ namespace normfuzz {
 struct RowMap {
   std::int64_t rows = 1, cols = 1;
   std::vector<std::int64_t> element;    // of row r, column j: element[r * cols + j]
-  std::vector<std::int64_t> parameter;  // of column j
+  std::vector<std::int64_t> parameter;  // likewise
 
-  std::int64_t at(std::int64_t row, std::int64_t col) const { return element[static_cast<std::size_t>(row * cols + col)]; }
+  std::size_t at(std::int64_t row, std::int64_t col) const {
+    return static_cast<std::size_t>(element[static_cast<std::size_t>(row * cols + col)]);
+  }
+  std::size_t parameter_at(std::int64_t row, std::int64_t col) const {
+    return static_cast<std::size_t>(parameter[static_cast<std::size_t>(row * cols + col)]);
+  }
 };
 
 // Rows run over the dimensions marked in `inner`; the parameter's index counts those marked in `affine` alone.
@@ -22,7 +27,7 @@ inline RowMap row_map(const std::vector<std::int64_t>& shape, const std::vector<
   RowMap map;
   for (std::size_t i = 0; i < shape.size(); ++i) (inner[i] ? map.cols : map.rows) *= shape[i];
   map.element.resize(static_cast<std::size_t>(map.rows * map.cols));
-  map.parameter.resize(static_cast<std::size_t>(map.cols));
+  map.parameter.resize(map.element.size());
   for (std::int64_t k = 0; k < map.rows * map.cols; ++k) {
     std::int64_t rest = k, row = 0, col = 0, parameter = 0, row_step = 1, col_step = 1, parameter_step = 1;
     for (std::size_t i = shape.size(); i-- > 0;) {
@@ -35,12 +40,29 @@ inline RowMap row_map(const std::vector<std::int64_t>& shape, const std::vector<
       parameter_step *= shape[i];
     }
     map.element[static_cast<std::size_t>(row * map.cols + col)] = k;
-    map.parameter[static_cast<std::size_t>(col)] = parameter;
+    map.parameter[static_cast<std::size_t>(row * map.cols + col)] = parameter;
   }
   return map;
 }
 
+// Rows of group_norm and its kin: the channels as two dimensions, the groups and their members.
+inline RowMap group_map(OpBug bug, const OpInputs& in) {
+  std::vector<std::int64_t> shape = in.shape;
+  const auto channel = in.channels_last ? shape.size() - 1 : std::size_t{1};
+  const std::int64_t members = shape[channel] / in.groups;
+  const bool interleaved = bug == OpBug::kInterleavedGroups;  // channel c in group c modulo their number
+  shape[channel] = interleaved ? members : in.groups;
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(channel) + 1, interleaved ? in.groups : members);
+  std::vector<bool> inner(shape.size(), true), affine(shape.size(), false);
+  inner[0] = in.batch_in_row;
+  inner[interleaved ? channel + 1 : channel] = false;
+  affine[channel] = bug != OpBug::kWeightByPosition;
+  affine[channel + 1] = true;
+  return row_map(shape, inner, affine);
+}
+
 inline RowMap row_map(OpBug bug, const OpInputs& in) {
+  if (in.groups > 0) return group_map(bug, in);
   std::vector<std::int64_t> shape = in.shape;
   const std::size_t rank = shape.size();
   std::vector<bool> inner(rank, false);

@@ -27,6 +27,22 @@ TEST(RowView, TrailingDimensionsAreContiguousRows) {
   expect_covers(view, 24);
 }
 
+TEST(RowView, ParametersAreTheInnerIndexOrTheChannels) {
+  const RowView trailing({{2, 12}}, {{3, 4, 4}, {4, 1, 1}});
+  EXPECT_TRUE(trailing.parameter_by_column());
+  EXPECT_EQ(trailing.parameters(), 12);
+  EXPECT_EQ(trailing.parameter(1, 5), 5);
+  // [2, 6, 5] in 3 groups of 2 channels: rows (n, group), columns (member, position).
+  const RowView groups({{2, 30}, {3, 10, 2}}, {{2, 5, 1}, {5, 1}});
+  EXPECT_FALSE(groups.parameter_by_column());
+  EXPECT_EQ(groups.parameters(), 6);
+  EXPECT_EQ(groups.parameter(4, 7), 3);  // second sample, group 1, member 1
+  EXPECT_EQ(groups.index(4, 7), 30 + 10 + 5 + 2);
+  expect_covers(groups, 60);
+  // Without channels there are no weights.
+  EXPECT_EQ(RowView({{2, 0}, {1, 0, 0}}, {{0, 1, 1}}).parameters(), 0);
+}
+
 TEST(RowView, ChannelsAtOnePositionAreStrided) {
   // Shape [2, 3, 4] (n, c, w): a row is the three channels at one (n, w).
   const RowView view({{2, 12}, {4, 1}}, {{3, 4}});

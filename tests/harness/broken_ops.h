@@ -259,7 +259,7 @@ inline Case random_case_of(const std::string& op, DType d, std::vector<std::int6
   for (const InputSpec& spec : info.inputs)
     if (is_row_input(spec.name)) c.set_input(spec.name, values.fill(d, shape, 0));
   for (const InputSpec& spec : info.inputs)
-    if (!is_row_input(spec.name)) c.set_input(spec.name, values.fill(d, {shape_of(c).cols}, spec.name == "weight" ? 1.5 : 0));
+    if (!is_row_input(spec.name)) c.set_input(spec.name, values.fill(d, {view_of(c).parameters()}, spec.name == "weight" ? 1.5 : 0));
   c.provenance = Provenance{1, seed, 0, "test"};
   return c;
 }

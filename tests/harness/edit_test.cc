@@ -24,6 +24,15 @@ std::vector<Case> cases() {
       for (const char* layout : {"nchw", "nhwc"})
         for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{2, 3}, {2, 3, 4}, {2, 3, 1, 2}, {1, 2, 1, 3, 2}})
           add(op, shape, {{"layout", std::string(layout)}});
+    } else if (op->name.starts_with("group") || op->name.starts_with("instance")) {
+      const bool groups = op->name.starts_with("group");
+      for (const char* layout : {"nchw", "nhwc"})
+        for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{2, 4, 4}, {2, 4, 1, 4}, {1, 2, 1, 3, 2}}) {
+          std::map<std::string, ParamValue> params = {{"layout", std::string(layout)}};
+          if (groups) params["groups"] = std::int64_t{2};
+          add(op, shape, params);
+        }
+      if (groups) add(op, {3, 4}, {{"groups", std::int64_t{4}}});
     } else if (op->affine()) {
       add(op, {2, 3, 4}, {});
       add(op, {2, 1, 4}, {});
@@ -37,6 +46,15 @@ std::vector<Case> cases() {
       for (const std::int64_t axis : {-1, 0, 1}) add(op, {2, 1, 3}, {{"axis", axis}});
     }
   }
+  return out;
+}
+
+// The weight or bias of every element, row by row.
+std::vector<double> parameter_by_row(const Case& c, std::string_view name) {
+  const RowView view = view_of(c);
+  std::vector<double> out;
+  for (std::int64_t r = 0; r < view.rows(); ++r)
+    for (std::int64_t i = 0; i < view.cols(); ++i) out.push_back(c.input(name)->value(view.parameter(r, i)));
   return out;
 }
 
@@ -67,10 +85,26 @@ TEST(Edit, ArrangedHoldsTheSameRowsInEveryForm) {
         if (!t) continue;
         if (is_row_input(input))
           EXPECT_EQ(values_by_row(other, input), values_by_row(c, input)) << name(c) << " " << input;
+        else if (row_kind(c) == RowKind::kGroups)
+          EXPECT_EQ(parameter_by_row(other, input), parameter_by_row(c, input)) << name(c) << " " << input;
         else
           EXPECT_EQ(other.input(input)->values(), t->values()) << name(c) << " " << input;
       }
     }
+}
+
+TEST(Edit, SelectingChannelsKeepsTheGroupsTheyComeFrom) {
+  const Case c = random_case_of("group_norm", DType::kF32, {2, 6, 2}, {{"groups", std::int64_t{3}}}, 1);
+  const auto groups_after = [&](std::initializer_list<std::int64_t> keep) {
+    const Case kept = select(c, 1, std::vector<std::int64_t>(keep));
+    EXPECT_TRUE(validate(kept)) << validate(kept).error();
+    EXPECT_EQ(kept.input("weight")->value(0), c.input("weight")->value(*keep.begin()));
+    return kept.integer("groups", 0);
+  };
+  EXPECT_EQ(groups_after({2, 3, 4, 5}), 2);
+  EXPECT_EQ(groups_after({1, 3, 5}), 3);
+  EXPECT_EQ(groups_after({4}), 1);
+  EXPECT_EQ(groups_after({1, 2, 3}), 1);  // a group and a half
 }
 
 TEST(Edit, ADimensionOfOneGoesWithoutChangingRows) {

@@ -10,6 +10,7 @@ is shared with the oracle but the case files.
 --corrupt flips the last bit of one answer of the oracle, and succeeds only if exactly that element is reported.
 """
 import argparse
+import itertools
 import json
 import math
 import subprocess
@@ -22,6 +23,7 @@ import mpmath
 
 FORMATS = {"f64": (53, -1022, 1023), "f32": (24, -126, 127), "f16": (11, -14, 15), "bf16": (8, -126, 127)}
 FIRST_BITS, LAST_BITS = 256, 16384
+IMAGES = ("group_norm", "instance_norm")  # ops on [N, C, positions..] or [N, positions.., C]
 
 
 def round_dyadic(negative, man, exp, fmt):
@@ -281,10 +283,10 @@ class Case:
         self.op, self.inputs, self.params, self.ieee = case["op"], case["inputs"], case["params"], ieee
         self.main = "x" if self.inputs.get("x") else "a"
         self.shape = self.inputs[self.main]["shape"]
-        self.rows = self.indices_of_rows()
+        self.rows, self.parameters = self.indices_of_rows()
         self.n = len(self.rows[0]) if self.rows else 0
         self.epsilon = self.number("epsilon", 0.0)
-        self.centred = "layer_norm" in self.op
+        self.centred = "layer_norm" in self.op or self.op.startswith(IMAGES)
         self.weights, self.biases = self.parameter("weight", 1.0), self.parameter("bias", 0.0)
         self.offset = self.number("weight_offset", 0.0)
 
@@ -293,8 +295,10 @@ class Case:
         return float.fromhex(v) if isinstance(v, str) else float(v)
 
     def indices_of_rows(self):
-        """Logical indices of every row, rows in row-major order of the other dimensions."""
+        """Logical indices of every row, rows in row-major order of the other dimensions; and which weight each element has."""
         rank = len(self.shape)
+        if self.op.startswith(IMAGES):
+            return self.groups_of_channels()
         if self.op.startswith(("layer_norm", "rms_norm")):
             axis = self.params.get("normalized_axis", -1)
             inner = list(range(axis % rank, rank))
@@ -312,18 +316,30 @@ class Case:
             return out
 
         columns = offsets(inner)
-        return [[r + c for c in columns] for r in offsets(outer)]
+        rows = [[r + c for c in columns] for r in offsets(outer)]
+        return rows, [list(range(len(columns)))] * len(rows)
+
+    def groups_of_channels(self):
+        """Every element of a batch of images into the row of its sample and group; its weight is its channel's."""
+        axis = len(self.shape) - 1 if self.params.get("layout") == "nhwc" else 1
+        channels = self.shape[axis]
+        members = channels // self.params["groups"] if self.op.startswith("group_norm") else 1
+        rows = {}
+        for index, place in enumerate(itertools.product(*map(range, self.shape))):
+            rows.setdefault((place[0], place[axis] // members), []).append((index, place[axis]))
+        return [[i for i, _ in row] for row in rows.values()], [[c for _, c in row] for row in rows.values()]
 
     def parameter(self, name, absent):
-        return values(self.inputs[name]) if self.inputs.get(name) else [absent] * self.n
+        count = 1 + max((max(row, default=-1) for row in self.parameters), default=-1)
+        return values(self.inputs[name]) if self.inputs.get(name) else [absent] * count
 
     def by_rows(self, name):
         v = values(self.inputs[name])
         return [[v[i] for i in row] for row in self.rows]
 
     # Forward maps.
-    def affine_row(self, x):
-        pairs = list(zip(self.weights, self.biases))
+    def affine_row(self, x, parameters):
+        pairs = [(self.weights[p], self.biases[p]) for p in parameters]
         if not finite(x):
             if self.centred or any(math.isnan(v) for v in x):
                 return [math.nan] * self.n
@@ -399,13 +415,14 @@ class Case:
         return [Powers([abs(v) for v in x], Fraction(p), v, e, mode) for v in x]
 
     # Backwards.
-    def dx_row(self, x, dy):
-        if not finite(x + dy + self.weights):
+    def dx_row(self, x, dy, parameters):
+        weights = [self.weights[p] for p in parameters]
+        if not finite(x + dy + weights):
             return [math.nan] * self.n
         row = Statistics(x, self.centred, self.epsilon)
         if row.w == 0:
             return [self.zero_divided()] * self.n
-        g = [(Fraction(w) + Fraction(self.offset)) * Fraction(v) for w, v in zip(self.weights, dy)]
+        g = [(Fraction(w) + Fraction(self.offset)) * Fraction(v) for w, v in zip(weights, dy)]
         mean = sum(g) / self.n if self.centred else 0
         c = sum(a * b for a, b in zip(g, row.d)) / self.n / row.w
         return [Algebraic(a - mean - d * c, row.w) for a, d in zip(g, row.d)]
@@ -417,19 +434,19 @@ class Case:
         rate = Fraction(self.number("learning_rate", 0.0)) if update else Fraction(-1)
         weights, biases = [], []
         statistics = [Statistics(r, self.centred, self.epsilon) if finite(r) else None for r in x]
-        for j in range(self.n):
+        for j in range(len(self.weights)):
             terms, nan_weight, nan_bias, total = [], False, False, Fraction(0)
-            for row, d, s in zip(x, dy, statistics):
-                if not math.isfinite(d[j]):
+            for row, d, s, i in ((row, d, s, i) for row, d, s, p in zip(x, dy, statistics, self.parameters) for i, k in enumerate(p) if k == j):
+                if not math.isfinite(d[i]):
                     nan_weight = nan_bias = True
                     continue
-                total += Fraction(d[j])
+                total += Fraction(d[i])
                 if s is None:
-                    nan_weight |= self.centred or any(math.isnan(v) for v in row) or math.isinf(row[j])
+                    nan_weight |= self.centred or any(math.isnan(v) for v in row) or math.isinf(row[i])
                 elif s.w == 0:
                     nan_weight |= self.ieee
                 else:
-                    terms.append((Fraction(d[j]) * s.d[j], s.w))
+                    terms.append((Fraction(d[i]) * s.d[i], s.w))
             for out, nan, before, kind in ((weights, nan_weight, self.weights[j], "w"), (biases, nan_bias, self.biases[j], "b")):
                 if nan:
                     out.append(math.nan)
@@ -450,8 +467,8 @@ class Case:
         whole = [None] * math.prod(self.shape)
 
         def scattered(function):
-            for indices, row, second in zip(self.rows, x, other):
-                for i, v in zip(indices, function(row, second)):
+            for indices, row, second, parameters in zip(self.rows, x, other, self.parameters):
+                for i, v in zip(indices, function(row, second, parameters)):
                     whole[i] = v
             return whole
 
@@ -462,10 +479,10 @@ class Case:
             if self.op.startswith("rms"):
                 out.pop("dbias", None)
             return out
-        if self.op in ("layer_norm", "rms_norm", "channel_layer_norm"):
-            return {"y": scattered(lambda row, _: self.affine_row(row))}
+        if self.op in ("layer_norm", "rms_norm", "channel_layer_norm") or self.op.startswith(IMAGES):
+            return {"y": scattered(lambda row, _, parameters: self.affine_row(row, parameters))}
         if self.op == "lp_normalize":
-            return {"y": scattered(lambda row, _: self.unit_row(row))}
+            return {"y": scattered(lambda row, _, __: self.unit_row(row))}
         return {"y": [self.norm_row(row, second)[0] for row, second in zip(x, other)]}
 
 

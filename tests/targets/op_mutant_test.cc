@@ -8,6 +8,7 @@
 
 #include "harness/generate/generator.h"
 #include "harness/judge.h"
+#include "oracles/ops/geometry.h"
 #include "oracles/ops/op.h"
 
 namespace normfuzz {
@@ -29,15 +30,31 @@ OpInputs inputs_of(const Case& c) {
   in.shape = x.shape;
   in.channels_last = c.text("layout", "nchw") == "nhwc";
   const bool channels = c.op.starts_with("channel_");
-  std::int64_t axis = c.integer(op.affine() ? "normalized_axis" : "axis", -1);
+  const bool weighted = op.affine() || op.forward_map();
+  std::int64_t axis = c.integer(weighted ? "normalized_axis" : "axis", -1);
   if (channels) axis = in.channels_last ? -1 : x.rank() == 3 ? 0 : 1;
+  in.batch_in_row = c.op.starts_with("batch_norm");
+  if (in.batch_in_row) in.groups = x.shape[static_cast<std::size_t>(geometry::image_channel_axis(c))];
+  in.training = c.integer("training", 0) == 1;
+  in.sample_variance = c.text("variance", "population") == "sample";
+  in.running_mean = values_or(c, "running_mean", 0, 0);
+  in.running_variance = values_or(c, "running_var", 0, 0);
+  in.momentum = c.number("momentum", 0);
+  if (c.op.starts_with("group_norm")) in.groups = c.integer("groups", 1);
+  if (c.op.starts_with("instance_norm")) in.groups = x.shape[static_cast<std::size_t>(geometry::image_channel_axis(c))];
   in.first = axis < 0 ? axis + x.rank() : axis;
-  in.end = op.affine() && !channels ? x.rank() : in.first + 1;
+  in.end = weighted && !channels ? x.rank() : in.first + 1;
   in.x = x.values();
-  if (const Tensor* other = c.input("dy") ? c.input("dy") : c.input("b")) in.other = other->values();
-  const auto cols = static_cast<std::size_t>(op.rows(c).cols());
-  in.weight = values_or(c, "weight", cols, 1);
-  in.bias = values_or(c, "bias", cols, 0);
+  for (const char* name : {"dy", "b", "residual"})
+    if (const Tensor* other = c.input(name)) in.other = other->values();
+  const auto parameters = static_cast<std::size_t>(op.rows(c).parameters());
+  in.weight = values_or(c, c.input("q") ? "q_weight" : "weight", parameters, 1);
+  if (const Tensor* k = c.input("k")) {
+    in.key_shape = k->shape;
+    in.k = k->values();
+    in.k_weight = values_or(c, "k_weight", parameters, 1);
+  }
+  in.bias = values_or(c, "bias", parameters, 0);
   in.epsilon = c.epsilon();
   in.weight_offset = c.number("weight_offset", 0);
   in.p = c.number("p", 2);
