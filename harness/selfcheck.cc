@@ -42,10 +42,7 @@ std::vector<Attack> planned_attacks(const SelfcheckOptions& options) {
   std::vector<Attack> attacks;
   for (const OpInfo* op : all_ops())
     for (const DType dtype : kAllDTypes) {
-      // A channel_ op is the same formula through another view of the rows.
-      if (op->name.substr(0, 8) == "channel_") continue;
-      // Of the patterns two are layer_norm itself, the others consist of the balls that the norms attack.
-      if (op->formula == Formula::kLayerNormGraph) continue;
+      if (another_view(*op)) continue;
       if (!selected(options.ops, op->name) || !selected(options.dtypes, name_of(dtype))) continue;
       for (const AttackedContract& a : attacked_contracts(op->name, dtype)) {
         if (!selected(options.contracts, a.name)) continue;
@@ -132,6 +129,13 @@ class Selfcheck {
 
 }  // namespace
 
+bool another_view(const OpInfo& op) {
+  // layer_norm_graph: two of its patterns are layer_norm, the others consist of balls that the norms attack.
+  for (const std::string_view name : {"channel_", "group_norm", "instance_norm", "qk_norm", "batch_norm_backward", "layer_norm_graph"})
+    if (op.name.starts_with(name)) return true;
+  return false;
+}
+
 std::vector<AttackedContract> attacked_contracts(std::string_view op, DType storage) {
   std::vector<AttackedContract> list;
   const OpInfo& info = *find_op(op);
@@ -143,6 +147,10 @@ std::vector<AttackedContract> attacked_contracts(std::string_view op, DType stor
     // No robust kernels of these ops are in oracles/kernels.
     for (const char* rung : {"faithful", "f64_accumulate", "two_pass", "native_accumulate"}) list.push_back(modified(rung, storage, {}));
     list.push_back(modified("two_pass", storage, {{"ftz", "yes"}, {"daz", "yes"}}));
+    if (info.formula == Formula::kAddRmsNorm) {
+      list.push_back(modified("two_pass", storage, {{"residual", "any"}}));
+      if (format_of(storage).bytes == 2) list.push_back(modified("two_pass", storage, {{"residual", "any"}, {"before_weight", "yes"}}));
+    }
     if (info.shape == OutputShape::kGradients) list.push_back(modified("two_pass", storage, {{"backward", "folded"}}));
     if (info.shape == OutputShape::kGradients && info.centred()) {
       list.push_back(modified("two_pass", storage, {{"xhat_backward", "folded"}}));

@@ -10,6 +10,7 @@
 
 #include "core/case.h"
 #include "oracles/contract.h"
+#include "oracles/ops/op.h"
 
 namespace normfuzz {
 
@@ -49,6 +50,8 @@ struct AttackedContract {
   std::string name;
   Contract contract;
 };
+// The formula of another op through another view of the rows: its chains are attacked there.
+bool another_view(const OpInfo& op);
 // The ladder; then each moments algorithm alone and each modifier.
 std::vector<AttackedContract> attacked_contracts(std::string_view op, DType storage);
 

@@ -43,13 +43,14 @@ KernelOptions random_kernel(Stream& s, const std::string& op, const Contract& c,
     // A promise that the contract makes room for is used in half of the kernels; what it forbids is not drawn at all.
     k.folded_xhat = k.folded_xhat && c.folded_xhat && info.centred();
     if (!c.folded_backward && k.backward == BackwardForm::kFolded) k.backward = BackwardForm::kMeansFirst;
-    if (info.shape == OutputShape::kElements || info.shape == OutputShape::kRows) k.backward = BackwardForm::kCentred;
-    if (info.affine()) k.variant = 0;
+    if (info.shape != OutputShape::kGradients && info.shape != OutputShape::kUpdate) k.backward = BackwardForm::kCentred;
+    if (info.affine() && info.shape != OutputShape::kStatistics) k.variant = 0;
     k.scaled = c.robust_range;
     if (k.scaled) k.association = Association::kScaleFirst;
     k.flush_to_zero = c.flush_to_zero && !s.chance(25);
     k.denormals_are_zero = c.denormals_are_zero && !s.chance(25);
-    k.cast_before_weight = op == "rms_norm" && c.cast_before_weight && !s.chance(25);
+    k.round_residual = op == "add_rms_norm" && c.residual != ResidualSum::kUnrounded && !s.chance(25);
+    k.cast_before_weight = (op == "rms_norm" || op == "add_rms_norm") && c.cast_before_weight && !s.chance(25);
     if (!info.centred() && !(c.moments & kTwoPass)) continue;
     if (allows(c, k, n)) return k;
   }

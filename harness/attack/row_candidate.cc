@@ -47,6 +47,8 @@ void keep_in_arena(RowCandidate& row) {
   for (double& v : row.weight) v = stored(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
   for (double& v : row.bias)
     v = row.arena != Arena::kBiased ? 0 : stored(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
+  for (double& v : row.running_mean) v = stored(row.weight_dtype, between_powers(v, range.x_low, range.x_high));
+  for (double& v : row.running_variance) v = stored(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
   if (row.epsilon != 0) row.epsilon = between_powers(row.epsilon, range.epsilon_low, range.epsilon_high);
 }
 
@@ -148,13 +150,22 @@ Case RowCandidate::to_case() const {
   if (accepts("p")) c.params["p"] = p;
   if (!epsilon_mode.empty()) c.params["epsilon_mode"] = epsilon_mode;
   if (accepts("learning_rate")) c.params["learning_rate"] = learning_rate;
+  const bool batch = info.shape == OutputShape::kStatistics;
+  if (batch) {
+    c.params["training"] = std::int64_t{training};
+    if (training) c.params["momentum"] = momentum;
+    if (training) c.params["variance"] = std::string(sample_variance ? "sample" : "population");
+  }
+  const std::vector<std::int64_t> shape = batch ? std::vector<std::int64_t>{1, rows, size()} : std::vector<std::int64_t>{rows, size()};
   for (const InputSpec& input : info.inputs) {
     if (input.name == "x" || input.name == "a")
-      c.inputs.emplace_back(input.name, tensor_of(storage, {rows, size()}, x));
-    else if (input.name == "dy" || input.name == "b")
-      c.inputs.emplace_back(input.name, tensor_of(storage, {rows, size()}, other));
+      c.inputs.emplace_back(input.name, tensor_of(storage, shape, x));
+    else if (input.name == "dy" || input.name == "b" || input.name == "residual")
+      c.inputs.emplace_back(input.name, tensor_of(storage, shape, other));
+    else if (input.name == "running_mean" || input.name == "running_var")
+      c.inputs.emplace_back(input.name, tensor_of(weight_dtype, {rows}, input.name == "running_mean" ? running_mean : running_variance));
     else
-      c.inputs.emplace_back(input.name, tensor_of(weight_dtype, {size()}, input.name == "weight" ? weight : bias));
+      c.inputs.emplace_back(input.name, tensor_of(weight_dtype, {batch ? rows : size()}, input.name == "weight" ? weight : bias));
   }
   return c;
 }
@@ -190,6 +201,23 @@ void draw_norm_parameters(RowCandidate& row, Stream& s, double scale) {
   row.epsilon = row.epsilon_mode == "none" ? 0 : epsilon_near((square ? scale * scale : scale) * relative);
 }
 
+// Running statistics beside the rows' own size, and a momentum.
+void draw_running_statistics(RowCandidate& row, Stream& s, double scale) {
+  row.training = s.chance(60);
+  row.sample_variance = row.size() > 1 && s.chance(50);
+  row.momentum = stored(DType::kF32, s.chance(30) ? 0.1 : s.uniform());
+  for (std::int64_t r = 0; r < row.rows; ++r) {
+    const double mean = s.gaussian(), variance = s.uniform();
+    const bool near = s.chance(40);
+    const double x = any_of(row.x, s);
+    row.running_mean.push_back(stored(row.weight_dtype, near ? x : scale * mean));
+    row.running_variance.push_back(stored(row.weight_dtype, scale * scale * variance));
+  }
+  for (auto* v : {&row.weight, &row.bias})
+    for (std::size_t i = 0; v->size() < static_cast<std::size_t>(row.rows); ++i) v->push_back((*v)[i]);
+  for (auto* v : {&row.weight, &row.bias}) v->resize(static_cast<std::size_t>(row.rows));
+}
+
 }  // namespace
 
 RowCandidate random_candidate(Stream& s, Arena arena, const std::string& op, DType storage, const Contract& contract) {
@@ -208,7 +236,7 @@ RowCandidate random_candidate(Stream& s, Arena arena, const std::string& op, DTy
   const double mean =
       regime == 6 || s.chance(40) ? 0 : std::exp2(s.uniform() * (narrow || storage == DType::kF16 ? 6 : format_of(storage).precision));
   const OpInfo& info = *find_op(op);
-  const bool summed = info.shape == OutputShape::kGradients || info.shape == OutputShape::kUpdate;
+  const bool summed = info.shape == OutputShape::kGradients || info.shape == OutputShape::kUpdate || info.shape == OutputShape::kStatistics;
   if (summed) row.rows = static_cast<std::int64_t>(1 + s.below(5));
   for (std::int64_t i = 0; i < n * row.rows; ++i)
     row.x.push_back(stored(storage, scale * (mean + shape_value(s, regime, i, n, 2 * format_of(storage).unit_roundoff))));
@@ -220,8 +248,10 @@ RowCandidate random_candidate(Stream& s, Arena arena, const std::string& op, DTy
   }
   const double relative = std::ldexp(1.0, static_cast<int>(s.between(narrow ? -8 : -24, narrow ? 8 : 16)));
   row.epsilon = s.chance(30) && !narrow ? epsilon_near(1e-5) : epsilon_near(scale * scale * relative);
-  if (info.formula == Formula::kRmsNorm && s.chance(25)) row.weight_offset = 1;
-  if (std::any_of(info.inputs.begin(), info.inputs.end(), [](const InputSpec& i) { return i.name == "dy" || i.name == "b"; }))
+  if ((info.formula == Formula::kRmsNorm || info.formula == Formula::kAddRmsNorm) && s.chance(25)) row.weight_offset = 1;
+  if (info.shape == OutputShape::kStatistics) draw_running_statistics(row, s, scale);
+  if (std::any_of(info.inputs.begin(), info.inputs.end(),
+                  [](const InputSpec& i) { return i.name == "dy" || i.name == "b" || i.name == "residual"; }))
     draw_other(row, s, info.affine(), scale);
   if (!info.affine()) draw_norm_parameters(row, s, scale);
   if (info.shape == OutputShape::kUpdate) row.learning_rate = stored(DType::kF32, std::exp2(-10 * s.uniform()));
@@ -264,6 +294,12 @@ void mutate(RowCandidate& row, Stream& s) {
         x = stored(row.storage, tweak(x, row.storage, s));
       }
     }
+  }
+  if (!row.running_mean.empty() && s.chance(40)) {
+    double& v = any_of(s.chance(50) ? row.running_mean : row.running_variance, s);
+    const double changed = stored(row.weight_dtype, tweak(v, row.weight_dtype, s));
+    v = v >= 0 && changed < 0 ? v : changed;  // a variance stays one
+    if (s.chance(20)) row.momentum = stored(DType::kF32, s.uniform());
   }
   keep_in_arena(row);
 }

@@ -29,10 +29,13 @@ struct RowCandidate {
   double epsilon = 0;                   // a number of float32
   double weight_offset = 0;
   std::int64_t rows = 1;      // x and other hold that many rows one after another
-  std::vector<double> other;  // b of distance and cosine, dy of a backward; empty for the others
+  std::vector<double> other;  // b of distance and cosine, dy of a backward, residual of add_rms_norm; empty for the others
   double p = 2;
   std::string epsilon_mode;  // empty: the op has none
   double learning_rate = 0;
+  bool training = false, sample_variance = false;      // of batch_norm, whose channels are the rows; weight and bias are by row there
+  std::vector<double> running_mean, running_variance;  // of every row; empty for the others
+  double momentum = 0;
 
   std::int64_t size() const { return static_cast<std::int64_t>(x.size()) / rows; }  // columns
   Case to_case() const;

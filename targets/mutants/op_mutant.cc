@@ -127,11 +127,11 @@ const std::array<OpMutant, 27> kOpMutants = {{
      "none known",
      OpBug::kTrainingAlways,
      {"batch_norm"}},
-    {"residual_rounded_late",
+    {"residual_not_added",
      "residual",
      "returns x for x + residual: the sum is not written back",
      "none known",
-     OpBug::kResidualLate,
+     OpBug::kResidualNotAdded,
      {"add_rms_norm"}},
     {"residual_rounded_early", "rounding", "the norm sees the sum rounded to bf16", "none known", OpBug::kResidualEarly, {"add_rms_norm"}},
     {"heads_together", "axis", "one mean square over all heads of a position", "none known", OpBug::kHeadsTogether, {"qk_norm"}},
@@ -292,7 +292,7 @@ class OpKernel {
       const T scale = 1 / std::sqrt(sum([&](std::int64_t j) { return h(j) * h(j); }) / count() + epsilon());
       for (std::int64_t j = 0; j < map_.cols; ++j) {
         y[element(r, j)] = static_cast<double>(h(j) * scale * weight(r, j));
-        sums[element(r, j)] = static_cast<double>(has(OpBug::kResidualLate) ? x(r, j) : h(j));
+        sums[element(r, j)] = static_cast<double>(has(OpBug::kResidualNotAdded) ? x(r, j) : h(j));
       }
     }
     return {{"y", std::move(y)}, {"residual_new", std::move(sums)}};

@@ -40,7 +40,7 @@ enum class OpBug : std::uint8_t {
   kRunningPopulation,  // the running variance moved by the population's where the sample's is due
   kMomentumSwapped,    // momentum (old) + (1 - momentum) (new)
   kTrainingAlways,     // the batch's statistics where the running ones are due
-  kResidualLate,       // residual_new is the normalized input's own x: the sum is formed after the norm
+  kResidualNotAdded,   // residual_new is x
   kResidualEarly,      // the norm sees the sum rounded to bf16
   kHeadsTogether,      // one mean square over all heads of a position
 };

@@ -24,7 +24,10 @@ std::vector<Case> cases() {
       for (const char* layout : {"nchw", "nhwc"})
         for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{2, 3}, {2, 3, 4}, {2, 3, 1, 2}, {1, 2, 1, 3, 2}})
           add(op, shape, {{"layout", std::string(layout)}});
-    } else if (op->name.starts_with("group") || op->name.starts_with("instance")) {
+    } else if (op->name == "qk_norm") {
+      add(op, {2, 3, 2, 4}, {});
+      add(op, {1, 1, 3, 4}, {});
+    } else if (op->name.starts_with("group") || op->name.starts_with("instance") || op->name.starts_with("batch")) {
       const bool groups = op->name.starts_with("group");
       for (const char* layout : {"nchw", "nhwc"})
         for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{2, 4, 4}, {2, 4, 1, 4}, {1, 2, 1, 3, 2}}) {
@@ -33,9 +36,11 @@ std::vector<Case> cases() {
           add(op, shape, params);
         }
       if (groups) add(op, {3, 4}, {{"groups", std::int64_t{4}}});
-    } else if (op->affine()) {
+      if (op->shape == OutputShape::kStatistics) add(op, {2, 3, 4}, {{"training", std::int64_t{1}}, {"momentum", 0.25}});
+    } else if (op->affine() || op->forward_map()) {
       add(op, {2, 3, 4}, {});
       add(op, {2, 1, 4}, {});
+      if (op->formula == Formula::kAddRmsNorm) continue;
       Case c = out.back();
       c.params["normalized_axis"] = std::int64_t{1};
       for (const char* name : {"weight", "bias"})
@@ -128,8 +133,9 @@ TEST(Edit, PlacesOfEveryOutputElement) {
       for (std::int64_t i = 0; i < rows.slice_size(s); ++i) {
         const OutputElement e = rows.element(s, i);
         const Place p = place_of(c, rows.outputs()[static_cast<std::size_t>(e.output)], e.index);
-        EXPECT_EQ(p.row, rows.is_sums(s) ? 0 : s) << name(c);
-        EXPECT_EQ(p.col, rows.is_sums(s) ? e.index : i) << name(c);
+        const bool statistics = rows.is_sums(s) && rows.info().shape == OutputShape::kStatistics;  // of their rows
+        EXPECT_EQ(p.row, statistics ? e.index : rows.is_sums(s) ? 0 : s) << name(c);
+        EXPECT_EQ(p.col, statistics ? 0 : rows.is_sums(s) ? e.index : i) << name(c);
       }
   }
 }

@@ -23,7 +23,7 @@ import mpmath
 
 FORMATS = {"f64": (53, -1022, 1023), "f32": (24, -126, 127), "f16": (11, -14, 15), "bf16": (8, -126, 127)}
 FIRST_BITS, LAST_BITS = 256, 16384
-IMAGES = ("group_norm", "instance_norm")  # ops on [N, C, positions..] or [N, positions.., C]
+IMAGES = ("group_norm", "instance_norm", "batch_norm")  # ops on [N, C, positions..] or [N, positions.., C]
 
 
 def round_dyadic(negative, man, exp, fmt):
@@ -253,6 +253,17 @@ def add(a, b):
     return math.nan if math.isinf(a) and math.isinf(b) and (a > 0) != (b > 0) else a + b
 
 
+def times(a, b):
+    return math.nan if (math.isinf(a) and b == 0) or (math.isinf(b) and a == 0) else a * b
+
+
+def special_sum(a, b):
+    """A rational where both are finite, else a float over the extended reals."""
+    if finite([a, b]):
+        return Fraction(a) + Fraction(b)
+    return add(a if not math.isfinite(a) else 0.0, b if not math.isfinite(b) else 0.0)
+
+
 def special_element(sign_of_xhat, weight, bias):
     """xhat * weight + bias where weight or bias is not finite; sign_of_xhat is exact."""
     if math.isnan(weight) or math.isnan(bias):
@@ -281,7 +292,7 @@ class Statistics:
 class Case:
     def __init__(self, case, ieee):
         self.op, self.inputs, self.params, self.ieee = case["op"], case["inputs"], case["params"], ieee
-        self.main = "x" if self.inputs.get("x") else "a"
+        self.main = next(name for name in ("x", "q", "a") if self.inputs.get(name))
         self.shape = self.inputs[self.main]["shape"]
         self.rows, self.parameters = self.indices_of_rows()
         self.n = len(self.rows[0]) if self.rows else 0
@@ -299,7 +310,7 @@ class Case:
         rank = len(self.shape)
         if self.op.startswith(IMAGES):
             return self.groups_of_channels()
-        if self.op.startswith(("layer_norm", "rms_norm")):
+        if self.op.startswith(("layer_norm", "rms_norm", "add_rms_norm", "qk_norm")):
             axis = self.params.get("normalized_axis", -1)
             inner = list(range(axis % rank, rank))
         elif self.op.startswith("channel"):
@@ -326,7 +337,8 @@ class Case:
         members = channels // self.params["groups"] if self.op.startswith("group_norm") else 1
         rows = {}
         for index, place in enumerate(itertools.product(*map(range, self.shape))):
-            rows.setdefault((place[0], place[axis] // members), []).append((index, place[axis]))
+            sample = 0 if self.op.startswith("batch_norm") else place[0]
+            rows.setdefault((sample, place[axis] // members), []).append((index, place[axis]))
         return [[i for i, _ in row] for row in rows.values()], [[c for _, c in row] for row in rows.values()]
 
     def parameter(self, name, absent):
@@ -345,7 +357,9 @@ class Case:
                 return [math.nan] * self.n
             # x / inf = 0, inf / inf = NaN
             return [math.nan if math.isinf(v) else math.nan if not math.isfinite(w) else b for v, (w, b) in zip(x, pairs)]
-        row = Statistics(x, self.centred, self.epsilon)
+        return self.mapped_row(Statistics(x, self.centred, self.epsilon), pairs)
+
+    def mapped_row(self, row, pairs):
         if row.w == 0:
             if self.ieee:
                 return [math.nan] * self.n
@@ -356,6 +370,82 @@ class Case:
             else special_element(sign(d), w, b)
             for d, (w, b) in zip(row.d, pairs)
         ]
+
+    def graph_row(self, x, parameters):
+        """layer_norm_graph: the quotient by its pattern, then the affine map."""
+        pattern = self.params.get("pattern", "exact")
+        if pattern == "exact":
+            return self.affine_row(x, parameters)
+        if pattern == "swapped_sub":
+            return self.affine_row([-v for v in x], parameters)
+        if not finite(x):
+            return [math.nan] * self.n
+        mean = sum(Fraction(v) for v in x) / self.n
+        d = [Fraction(v) - mean for v in x]
+        w = sum(v ** (4 if pattern == "exponent_4" else 2) for v in d) / self.n + Fraction(self.epsilon)
+        out = []
+        for v, p in zip(d, parameters):
+            weight, bias = self.weights[p], self.biases[p]
+            if w == 0 or (pattern == "swapped_div" and v == 0):
+                out.append(self.zero_divided() if self.epsilon == 0 and not any(x) else math.nan)
+            elif not math.isfinite(weight) or not math.isfinite(bias):
+                out.append(special_element(sign(v), weight, bias))
+            else:
+                out.append(Algebraic(Fraction(weight) * (w / v if pattern == "swapped_div" else v), w, Fraction(bias)))
+        return out
+
+    def inference_row(self, x, parameters):
+        """batch_norm by running statistics: every element alone."""
+        mean, variance = (values(self.inputs[name])[parameters[0]] for name in ("running_mean", "running_var"))
+        out = []
+        for v, p in zip(x, parameters):
+            w, b = self.weights[p], self.biases[p]
+            if math.isnan(v) or math.isnan(mean) or math.isnan(variance):
+                out.append(math.nan)
+            elif not finite([v, mean]):
+                d = add(v, -mean)  # inf - inf is NaN
+                out.append(math.nan if math.isinf(variance) or math.isnan(d) else add(times(d, w), b))
+            elif math.isinf(variance):
+                out.append(b if math.isfinite(w) else math.nan)
+            else:
+                d, under = Fraction(v) - Fraction(mean), Fraction(variance) + Fraction(self.epsilon)
+                if under == 0 and self.ieee:
+                    out.append(math.nan if d == 0 else add(times(math.copysign(math.inf, d), w), b))
+                elif under == 0:
+                    out.append(b if finite([w, b]) else special_element(0, w, b))
+                elif finite([w, b]):
+                    out.append(Algebraic(d * Fraction(w), under, Fraction(b)))
+                else:
+                    out.append(special_element(sign(d), w, b))
+        return out
+
+    def running_statistics(self):
+        """(1 - momentum) old + momentum new of mean and variance, by channel."""
+        momentum = self.number("momentum", 0.0)
+        out = {"running_mean_new": [], "running_var_new": []}
+        for row, parameters in zip(self.by_rows("x"), self.parameters):
+            if finite(row):
+                x = [Fraction(v) for v in row]
+                mean = sum(x) / len(x)
+                now = mean, sum((v - mean) ** 2 for v in x) / (len(x) - (self.params.get("variance") == "sample"))
+            else:
+                infinite = [v for v in row if not math.isfinite(v)]
+                now = sum(infinite), math.nan
+            for name, old, new in zip(out, ("running_mean", "running_var"), now):
+                before = values(self.inputs[old])[parameters[0]]
+                if math.isfinite(before) and isinstance(new, Fraction):
+                    out[name].append(Algebraic((1 - Fraction(momentum)) * Fraction(before) + Fraction(momentum) * new))
+                else:
+                    new = 0.0 if isinstance(new, Fraction) else new
+                    out[name].append(add(times(1 - momentum, before), times(momentum, new)))
+        return out
+
+    def added_row(self, x, residual, parameters):
+        """rms_norm of x + residual."""
+        sums = [special_sum(a, b) for a, b in zip(x, residual)]
+        if any(isinstance(v, float) for v in sums):
+            return self.affine_row([v if isinstance(v, float) else 0.0 for v in sums], parameters)
+        return self.mapped_row(Statistics(sums, False, self.epsilon), [(self.weights[p], self.biases[p]) for p in parameters])
 
     def zero_divided(self):
         return math.nan if self.ieee else 0.0
@@ -457,13 +547,21 @@ class Case:
                     out.append(SumOfRoots(terms, start, -rate) if kind == "w" else Algebraic(start - rate * total))
         return weights, biases
 
+    def heads(self, name):
+        """One of q and k as a call of rms_norm over its last dimension."""
+        inputs = {"x": self.inputs[name], "weight": self.inputs.get(name + "_weight")}
+        return {name + "_out": Case({"op": "rms_norm", "inputs": inputs, "params": self.params}, self.ieee).results()["y"]}
+
     def results(self):
         """Every output by name."""
         if self.op.endswith("_sgd"):
             weights, biases = self.sums()
             return {"weight_new": weights, **({"bias_new": biases} if self.inputs.get("bias") else {})}
+        if self.op == "qk_norm":
+            return {**self.heads("q"), **self.heads("k")}
         x = self.by_rows(self.main)
-        other = self.by_rows("dy") if self.inputs.get("dy") else self.by_rows("b") if self.inputs.get("b") else [None] * len(x)
+        second = next((name for name in ("dy", "b", "residual") if self.inputs.get(name)), None)
+        other = self.by_rows(second) if second else [None] * len(x)
         whole = [None] * math.prod(self.shape)
 
         def scattered(function):
@@ -479,8 +577,21 @@ class Case:
             if self.op.startswith("rms"):
                 out.pop("dbias", None)
             return out
+        if self.op == "batch_norm" and not self.params.get("training", 0):
+            return {"y": scattered(lambda row, _, parameters: self.inference_row(row, parameters))}
+        if self.op == "batch_norm" and self.inputs.get("running_mean"):
+            return {"y": scattered(lambda row, _, parameters: self.affine_row(row, parameters)), **self.running_statistics()}
         if self.op in ("layer_norm", "rms_norm", "channel_layer_norm") or self.op.startswith(IMAGES):
             return {"y": scattered(lambda row, _, parameters: self.affine_row(row, parameters))}
+        if self.op == "layer_norm_graph":
+            return {"y": scattered(lambda row, _, parameters: self.graph_row(row, parameters))}
+        if self.op == "add_rms_norm":
+            residual = values(self.inputs["residual"])
+            sums = [special_sum(a, b) for a, b in zip(values(self.inputs["x"]), residual)]
+            return {
+                "y": scattered(lambda row, second, parameters: self.added_row(row, second, parameters)),
+                "residual_new": [v if isinstance(v, float) else Algebraic(v) for v in sums],
+            }
         if self.op == "lp_normalize":
             return {"y": scattered(lambda row, _, __: self.unit_row(row))}
         return {"y": [self.norm_row(row, second)[0] for row, second in zip(x, other)]}

@@ -49,6 +49,22 @@ TEST(WorkedNumbers, ThreeFour) {
   EXPECT_EQ(decimal(distance, 3), "5.00e+0");
 }
 
+// One node of the graph changed: 2 / sqrt(mean(2^4)) and its inverse in place of 2 / sqrt(mean(2^2)).
+TEST(WorkedNumbers, GraphOfZeroFour) {
+  Case c = norm_of("layer_norm_graph", {0, 4});
+  c.params["epsilon"] = 0.0;
+  const auto with_pattern = [&](const char* pattern) {
+    c.params["pattern"] = std::string(pattern);
+    return decimal(c, 3, 1);
+  };
+  EXPECT_EQ(with_pattern("exact"), "1.00e+0");
+  EXPECT_EQ(with_pattern("exponent_4"), "5.00e-1");
+  EXPECT_EQ(with_pattern("swapped_sub"), "-1.00e+0");
+  EXPECT_EQ(with_pattern("swapped_div"), "1.00e+0");
+  c.params["epsilon"] = 0.25;
+  EXPECT_EQ(with_pattern("swapped_div"), "1.03e+0");  // sqrt(4.25) / 2
+}
+
 TEST(WorkedNumbers, ThreeTwo) {
   EXPECT_EQ(decimal(with_p(norm_of("lp_norm", {3, 2}), 2), 3), "3.61e+0");
   EXPECT_EQ(decimal(with_p(norm_of("lp_norm", {3, 2}), 1), 3), "5.00e+0");
