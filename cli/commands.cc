@@ -3,11 +3,11 @@
 
 namespace normfuzz {
 
-extern const Command kRun, kRepro, kCheck, kOracle, kGrade, kSelfcheck, kTargets, kOps, kRegimes, kTheorems, kCases;
+extern const Command kRun, kRepro, kCheck, kOracle, kGrade, kSelfcheck, kTargets, kOps, kRegimes, kTheorems, kCases, kNewTarget;
 
 const std::vector<const Command*>& all_commands() {
   static const std::vector<const Command*> kCommands = {&kRun,     &kRepro, &kCheck,   &kOracle,   &kGrade, &kSelfcheck,
-                                                        &kTargets, &kOps,   &kRegimes, &kTheorems, &kCases};
+                                                        &kTargets, &kOps,   &kRegimes, &kTheorems, &kCases, &kNewTarget};
   return kCommands;
 }
 
