@@ -6,10 +6,13 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/clamp_min.h>
 #include <ATen/ops/cosine_similarity.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/group_norm.h>
+#include <ATen/ops/instance_norm.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/movedim.h>
@@ -124,6 +127,77 @@ void channel_layer_norm(const TargetCall& call) {
   store(&call.required_output("y"), at::movedim(y, -1, channels));
 }
 
+// ---- groups, instances, batches: channels are dimension 1; those of nhwc are moved there as a view ----
+
+int64_t channels_last(const TargetCall& call, const DLTensor& x) { return call.text("layout", "nchw") == "nhwc" ? x.ndim - 1 : 1; }
+
+struct Running {
+  at::Tensor mean, variance;  // undefined: none are kept
+};
+
+// cuDNN has no part in it; the flag stands for it in the operators' signatures.
+at::Tensor channel_statistics(const TargetCall& call, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                              const Running& running, bool training) {
+  constexpr bool kCudnn = false;
+  const std::string_view op = call.op();
+  if (op.starts_with("group_norm")) return at::group_norm(x, call.integer("groups", 1), weight, bias, epsilon(call), kCudnn);
+  if (op.starts_with("instance_norm")) return at::instance_norm(x, weight, bias, {}, {}, true, 0, epsilon(call), kCudnn);
+  return at::batch_norm(x, weight, bias, running.mean, running.variance, training, call.number("momentum", 0), epsilon(call), kCudnn);
+}
+
+void image_norm(const TargetCall& call) {
+  call.require_known({"x", "weight", "bias", "running_mean", "running_var"}, {"y", "running_mean_new", "running_var_new"},
+                     {"epsilon", "layout", "groups", "training", "momentum", "variance"});
+  const c10::InferenceMode no_autograd;
+  const DLTensor& x = call.required_input("x");
+  const int64_t channels = channels_last(call, x);
+  const bool training = !call.op().starts_with("batch_norm") || call.integer("training", 0) != 0;
+  Running running{view_or_none(call.input("running_mean")), view_or_none(call.input("running_var"))};
+  const bool keeps = training && running.mean.defined();
+  if (keeps) {
+    if (call.text("variance", "population") != "sample") throw Unsupported("torch's running variance is the sample's");
+    running = {running.mean.clone(), running.variance.clone()};  // updated in place
+  }
+  const at::Tensor y = channel_statistics(call, at::movedim(view(x), channels, 1), view_or_none(call.input("weight")),
+                                          view_or_none(call.input("bias")), running, training);
+  store(&call.required_output("y"), at::movedim(y, 1, channels));
+  if (!keeps) return;
+  store(call.output("running_mean_new"), running.mean);
+  store(call.output("running_var_new"), running.variance);
+}
+
+// Through autograd, as a model's training does.
+void image_norm_backward(const TargetCall& call) {
+  call.require_known({"x", "dy", "weight"}, {"dx", "dweight", "dbias"}, {"epsilon", "layout", "groups"});
+  const at::AutoGradMode record(true);
+  const DLTensor& x = call.required_input("x");
+  const int64_t channels = channels_last(call, x);
+  const DLTensor *dweight = call.output("dweight"), *dbias = call.output("dbias");
+  std::vector<at::Tensor> leaves = {view(x).requires_grad_(true)};
+  at::Tensor weight = view_or_none(call.input("weight")), bias;
+  if (dweight != nullptr) leaves.push_back(weight.requires_grad_(true));
+  if (dbias != nullptr) {
+    bias = at::zeros({x.shape[channels]}, at::TensorOptions().dtype(scalar_type(*dbias)));
+    leaves.push_back(bias.requires_grad_(true));
+  }
+  const at::Tensor y = channel_statistics(call, at::movedim(leaves[0], channels, 1), weight, bias, {}, true);
+  const std::vector<at::Tensor> gradients = torch::autograd::grad({y}, leaves, {at::movedim(view(call.required_input("dy")), channels, 1)});
+  const at::NoGradGuard copying;
+  store(&call.required_output("dx"), gradients[0]);
+  if (dweight != nullptr) store(dweight, gradients[1]);
+  if (dbias != nullptr) store(dbias, gradients.back());
+}
+
+// Two calls of rms_norm, over the features of each head.
+void qk_norm(const TargetCall& call) {
+  call.require_known({"q", "k", "q_weight", "k_weight"}, {"q_out", "k_out"}, {"epsilon"});
+  const c10::InferenceMode no_autograd;
+  const DLTensor &q = call.required_input("q"), &k = call.required_input("k");
+  const std::vector<int64_t> features = {q.shape[q.ndim - 1]};
+  store(&call.required_output("q_out"), at::rms_norm(view(q), features, view_or_none(call.input("q_weight")), epsilon(call)));
+  store(&call.required_output("k_out"), at::rms_norm(view(k), features, view_or_none(call.input("k_weight")), epsilon(call)));
+}
+
 // ---- norms along one dimension ----
 
 int64_t reduced_dimension(const TargetCall& call, const DLTensor& x) {
@@ -235,6 +309,13 @@ constexpr std::pair<std::string_view, Operator> kOperators[] = {
     {"layer_norm_backward", layer_norm_backward},
     {"rms_norm_backward", rms_norm_backward},
     {"channel_layer_norm_backward", channel_layer_norm_backward},
+    {"group_norm", image_norm},
+    {"instance_norm", image_norm},
+    {"batch_norm", image_norm},
+    {"group_norm_backward", image_norm_backward},
+    {"instance_norm_backward", image_norm_backward},
+    {"batch_norm_backward", image_norm_backward},
+    {"qk_norm", qk_norm},
 };
 
 void dispatch(const TargetCall& call) {
@@ -248,7 +329,7 @@ void dispatch(const TargetCall& call) {
 bool means_no_kernel(const TargetCall& call, const std::string& message) {
   if (message.find("not implemented for") != std::string::npos) return true;
   const DLTensor* x = call.input("x");
-  for (const char* name : {"weight", "bias", "dy"})
+  for (const char* name : {"weight", "bias", "dy", "running_mean", "running_var"})
     if (const DLTensor* tensor = call.input(name); tensor != nullptr && x != nullptr && !same_dtype(*tensor, *x)) return true;
   return false;
 }
