@@ -281,8 +281,8 @@ def instance_norm(x, weight, bias, y, *, epsilon, layout="nchw"):
 
 
 @op("batch_norm")
-def batch_norm(x, weight, bias, running_mean, running_var, y, *, epsilon, layout="nchw", training=0):
-    if training:
+def batch_norm(x, weight, bias, running_mean, running_var, y, *, epsilon, layout="nchw", training=0, momentum=0.0, variance="population"):
+    if training:  # momentum and variance say nothing without it
         raise Unsupported("inference only")
     shape = (channels(x, layout),)
     parameters = stand_in(x, shape, True) if weight is None else weight, stand_in(x, shape, False) if bias is None else bias
