@@ -80,7 +80,9 @@ void note_law_run(const LawRun& run, const Outcome& base, const Outcome& related
     if (parts.is_sums(s) && parts.rows() != rows.rows()) continue;  // sums over fewer rows
     bool equal = true;
     for (std::int64_t i = 0; i < parts.slice_size(s); ++i) {
-      const OutputElement whole = rows.element(run.first_row + s, i), part = parts.element(s, i);
+      // The rows of a second output, and what there is one of per weight, lie behind as many other rows as the whole has.
+      const std::int64_t slice = s < parts.view().rows() ? run.first_row + s : rows.rows() - parts.rows() + s;
+      const OutputElement whole = rows.element(slice, i), part = parts.element(s, i);
       const auto output = static_cast<std::size_t>(part.output);
       equal = equal && same_bits(base.outputs[output].second, whole.index, related.outputs[output].second, part.index);
     }

@@ -47,6 +47,10 @@ struct MomentsRadius {
   bool clipped_at_zero = true;  // every allowed algorithm computes a variance >= 0
   Limit limit = Limit::kNone;
 };
+// The given variance + epsilon may reach the largest number of the accumulation type.
+inline bool leaves_range(double variance, double epsilon, const RoundingProfile& p) {
+  return !((Up(variance) + Up(epsilon)) * (Up(1) + Up(4 * p.u)) < Up(p.max));
+}
 // Radius of `magnitude` / n, computed from a sum of that radius by a division, or a multiplication by a rounded 1/n.
 Up divided_by_count(Up magnitude, Up radius, std::int64_t n, const RoundingProfile& p);
 // The profile of statistics: without underflow where the contract is robust.

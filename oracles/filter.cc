@@ -141,6 +141,7 @@ class LanesArithmetic {
     s.max_abs = absolute_statistics(row).max_abs;
     s.contract.mean = read_error(row.mean, contract_, profile_);
     s.contract.variance = read_error(row.variance, contract_, profile_);
+    if (leaves_range(row.variance, row.epsilon, profile_)) s.contract.limit = Limit::kOverflow;
     mean_ = {row.mean, std::fabs(row.mean), s.contract.mean, Up(0)};
     return out;
   }

@@ -83,12 +83,17 @@ Geometry images(Stream& s, Case& c, std::int64_t samples, std::int64_t groups, s
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(channel), groups * members);
   const auto strides = dense_strides(shape);
   std::vector<Axis> outer, inner;
-  (batch_in_row ? inner : outer).push_back({samples, strides[0]});
-  outer.push_back({groups, members * strides[channel]});
-  inner.push_back({members, strides[channel]});
-  for (std::size_t i = 1; i < shape.size(); ++i)
-    if (i != channel) inner.push_back({shape[i], strides[i]});
-  Geometry g{shape, last ? 1 : 2, RowView(std::move(outer), std::move(inner)), {groups * members}, {}, {}};
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (i == channel) {
+      outer.push_back({groups, members * strides[i]});
+      inner.push_back({members, strides[i]});
+    } else {
+      (i == 0 && !batch_in_row ? outer : inner).push_back({shape[i], strides[i]});
+    }
+  }
+  // Dimensions before the first one that a row goes along.
+  const int leading = batch_in_row ? 0 : last || members > 1 ? 1 : 2;
+  Geometry g{shape, leading, RowView(std::move(outer), std::move(inner)), {groups * members}, {}, {}};
   if (!last && rank > 2 && s.chance(12)) {  // channels last in memory
     g.memory_order = {channel};
     for (std::size_t i = static_cast<std::size_t>(rank); i-- > 0;)

@@ -46,11 +46,13 @@ BallArithmetic::Moments BallArithmetic::moments(const RowInputs& row) const {
   return {{exact.mean, r.mean}, {exact.variance, r}};
 }
 
+// There is no statistic to scale here: also of a robust kernel x - mean and variance + epsilon may leave the range.
 BallArithmetic::Moments BallArithmetic::given(const RowInputs& row) const {
   MomentsRadius r;
   r.mean = read_error(row.mean);
   r.variance = read_error(row.variance);
-  return {{Interval(row.mean), r.mean}, {Interval(row.variance), r}};
+  if (leaves_range(row.variance, row.epsilon, profile_)) r.limit = Limit::kOverflow;
+  return {{Interval(row.mean), r.mean, true}, {Interval(row.variance), r}};
 }
 
 BallArithmetic::Statistic BallArithmetic::mean_square(const RowInputs& row) const {
@@ -69,21 +71,22 @@ BallArithmetic::Scale BallArithmetic::rsqrt(const Statistic& statistic, double e
 Ball BallArithmetic::affine(const Input& x, const Mean& mean, const Scale& scale, const Input& weight, const Input& bias) const {
   const Interval d = x.value - mean.centre;
   return element({mean.centre.magnitude(), mean.radius, scale.radius, true, false},
-                 {x.magnitude, d.magnitude(), weight.magnitude, bias.magnitude}, d * scale.centre * weight.value + bias.value);
+                 {x.magnitude, d.magnitude(), weight.magnitude, bias.magnitude}, d * scale.centre * weight.value + bias.value,
+                 contract_.robust_range && !mean.given);
 }
 
 Ball BallArithmetic::scaled(const Input& x, const Scale& scale, const Weight& weight, const Input& bias) const {
   return element({0, 0, scale.radius, false, weight.offset}, {x.magnitude, x.magnitude, weight.magnitude, bias.magnitude},
-                 x.value * scale.centre * weight.value + bias.value);
+                 x.value * scale.centre * weight.value + bias.value, contract_.robust_range);
 }
 
-Ball BallArithmetic::element(const MapRow& row, const Magnitudes& of, const Interval& y) const {
+Ball BallArithmetic::element(const MapRow& row, const Magnitudes& of, const Interval& y, bool scaled) const {
   if (!map_) map_ = map_radius(row, contract_, profile_);
   const MapRadius& m = *map_;
   Ball ball{y, 0, row.scale.limit, 0};
   const Up abs_y = y.magnitude(), radius = m.radius(of.x, of.d, of.g, of.b, abs_y);
   ball.magnitude_before_cast = abs_y + radius;
-  if (ball.limit == Limit::kNone && !contract_.robust_range) {
+  if (ball.limit == Limit::kNone && !scaled) {
     // ERROR_MODEL 'Overflow': the products of every association order, and the result itself.
     const Up spread = of.d + m.e_d + m.e_d_slope * of.d, r = m.computed;
     Up largest = max(max(r * of.g, spread * of.g), max(spread * r, ball.magnitude_before_cast));
@@ -133,6 +136,12 @@ BallNumber BallArithmetic::sample_variance(const Moments& m, std::int64_t n) con
   v.radius = v.radius * growth;
   if (contract_.moments & (kOnePassClamped | kOnePassUnclamped)) v.radius += Up(2) * u * (Up(1) + u) * mean * mean * growth;
   return v.rounded(profile_.representable_count ? 4 : 6, Up(4) * format_.eta);
+}
+
+// Sums of two such numbers, with their roundings, stay below 4 times the larger.
+BallNumber BallArithmetic::in_range(BallNumber a) const {
+  if (contract_.robust_range && !(Up(4) * a.magnitude() < Up(profile_.max))) a.limit = worst(a.limit, Limit::kOverflow);
+  return a;
 }
 
 BallNumber BallArithmetic::normalized_sum(double x, double residual) const {

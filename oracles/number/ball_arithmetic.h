@@ -33,6 +33,7 @@ class BallArithmetic {
   struct Mean {
     Interval centre;
     Up radius;
+    bool given = false;
   };
   struct Moments {
     Mean mean;
@@ -111,6 +112,8 @@ class BallArithmetic {
   };
   PlainMoments numbers_of(const Moments& m) const;
   Number sample_variance(const Moments& m, std::int64_t n) const;
+  // A number that leaves the type's range is none, however a robust kernel came to it: neither are its sums and products here.
+  Number in_range(Number a) const;
   // x + residual as the norm of add_rms_norm sees it, by the contract.
   Number normalized_sum(double x, double residual) const;
   // x scale weight in any association, with a cast before the weight where the contract allows it.
@@ -154,7 +157,8 @@ class BallArithmetic {
   struct Magnitudes {
     Up x, d, g, b;
   };
-  Ball element(const MapRow& row, const Magnitudes& m, const Interval& y) const;
+  // `scaled`: a robust contract's kernel scales the row so that no product leaves the range.
+  Ball element(const MapRow& row, const Magnitudes& m, const Interval& y, bool scaled) const;
 
   const Contract& contract_;
   RoundingProfile profile_;

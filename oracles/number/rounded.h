@@ -153,6 +153,7 @@ class RoundedArithmetic {
     const T v = numbers_of(m).variance, count(static_cast<double>(n)), fewer(static_cast<double>(n - 1));
     return options_.reciprocal_count ? v * (count / fewer) : v * count / fewer;
   }
+  static T in_range(T a) { return a; }
   T normalized_sum(double x, double residual) const {
     const T sum = stored(x) + stored(residual);
     return options_.round_residual ? T(cast(static_cast<double>(sum))) : sum;

@@ -14,6 +14,6 @@ auto running_statistics(const Arithmetic& a, const RowInputs& row) {
   const auto moments = a.moments(row);
   const auto now = a.numbers_of(moments);
   const auto variance = row.sample_variance ? a.sample_variance(moments, row.n) : now.variance;
-  return std::vector{moved_toward(a, a.value(row.mean), now.mean, row.momentum),
-                     moved_toward(a, a.value(row.variance), variance, row.momentum)};
+  return std::vector{moved_toward(a, a.in_range(a.value(row.mean)), a.in_range(now.mean), row.momentum),
+                     moved_toward(a, a.in_range(a.value(row.variance)), a.in_range(variance), row.momentum)};
 }

@@ -68,6 +68,7 @@ class TwoPassArithmetic {
   static T normalized(T x, T scale) { return x * scale; }
   static const Moments& numbers_of(const Moments& m) { return m; }
   static T sample_variance(const Moments& m, std::int64_t n) { return m.variance * (static_cast<T>(n) / static_cast<T>(n - 1)); }
+  static T in_range(T a) { return a; }
   static T normalized_sum(double x, double residual) { return static_cast<T>(x) + static_cast<T>(residual); }
   static T weighted(T x, T scale, T weight) { return x * scale * weight; }
   struct NoVariants {};

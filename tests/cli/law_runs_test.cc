@@ -37,9 +37,9 @@ class LawRuns : public ::testing::Test {
   const std::vector<LawRun> runs_ = law_runs(case_);
 };
 
-// The related cases hold the same elements, in another batch, layout or alignment, and are cases that may be run.
+// The related cases hold the same elements, in another batch, layout or alignment or under other threads, and are cases that may be run.
 TEST_F(LawRuns, RelatedCasesAreTheSameRows) {
-  ASSERT_EQ(runs_.size(), 3U);
+  ASSERT_EQ(runs_.size(), 4U);
   for (const LawRun& r : runs_) EXPECT_TRUE(validate(r.related)) << r.law;
   const Tensor& x = *case_.input("x");
   const Tensor& alone = *run_of(runs_, "batch_invariance").related.input("x");
@@ -53,7 +53,7 @@ TEST_F(LawRuns, RelatedCasesAreTheSameRows) {
   Case strided = case_;
   strided.input("x")->strides = {8, 3};
   EXPECT_TRUE(run_of(law_runs(strided), "layout").related.input("x")->dense());
-  EXPECT_EQ(law_runs(testing::case_of("rms_norm", DType::kF16, 1, {1, 2}, 0)).size(), 2U);  // one row: no batch to vary
+  EXPECT_EQ(law_runs(testing::case_of("rms_norm", DType::kF16, 1, {1, 2}, 0)).size(), 3U);  // one row: no batch to vary
 }
 
 TEST_F(LawRuns, OneBitIsABrokenRow) {
@@ -73,38 +73,26 @@ TEST_F(LawRuns, OneBitIsABrokenRow) {
 // Of every op: related cases are valid, a kernel that computes rows alike keeps the laws, and one wrong bit breaks them.
 TEST(LawRunsOfOps, HoldForExactOutputsAndBreakByOneBit) {
   for (const OpInfo* op : all_ops()) {
-    const bool groups = op->name.starts_with("group");
-    bool images = groups || op->name == "qk_norm";  // four dimensions
-    for (const char* prefix : {"channel", "instance", "batch"}) images = images || op->name.starts_with(prefix);
-    std::map<std::string, ParamValue> params;
-    if (groups) params["groups"] = std::int64_t{3};
-    Case c = normfuzz::testing::random_case_of(std::string(op->name), DType::kF32,
-                                               images ? std::vector<std::int64_t>{2, 3, 1, 2} : std::vector<std::int64_t>{3, 4}, params, 1);
+    Case c = normfuzz::testing::any_case_of(*op, 1);
     if (!op->affine() && !op->forward_map()) c.params["axis"] = std::int64_t{0};
-    const auto exact = [](const Case& k) {
-      Outcome o;
-      o.kind = OutcomeKind::kOk;
-      const auto outputs = *exact_outputs(k);
-      for (const auto& [name, layout] : find_op(k.op)->output_layouts(k)) o.outputs.emplace_back(name, outputs.at(name));
-      return o;
-    };
-    const Outcome base = exact(c);
+    const Outcome base = normfuzz::testing::exact_outcome(c);
     const CaseRows rows(c);
     std::size_t laws = 0;
     for (const LawRun& run : law_runs(c)) {
       ASSERT_TRUE(validate(run.related)) << op->name << " " << run.law;
-      Outcome related = exact(run.related);
+      Outcome related = normfuzz::testing::exact_outcome(run.related);
       GradeNotes notes;
       note_law_run(run, base, related, rows, notes);
       EXPECT_EQ(notes.laws[run.law].broken, 0) << op->name << " " << run.law;
-      EXPECT_EQ(notes.laws[run.law].held, run.law == "batch_invariance" ? 1 : rows.slices()) << op->name << " " << run.law;
+      EXPECT_EQ(notes.laws[run.law].held, run.law == "batch_invariance" ? CaseRows(run.related).rows() : rows.slices())
+          << op->name << " " << run.law;
       related.outputs[0].second.set_bits(0, related.outputs[0].second.bits(0) ^ 1);
       GradeNotes wrong;
       note_law_run(run, base, related, rows, wrong);
       EXPECT_EQ(wrong.laws[run.law].broken, 1) << op->name << " " << run.law;
       ++laws;
     }
-    EXPECT_EQ(laws, op->shape == OutputShape::kUpdate ? 2U : 3U) << op->name;
+    EXPECT_EQ(laws, op->shape == OutputShape::kUpdate ? 3U : 4U) << op->name;
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/shrink/edit.h"
+#include "oracles/oracle.h"
 #include "tests/harness/broken_kernel.h"
 
 namespace normfuzz::testing {
@@ -263,7 +264,7 @@ inline Case random_case_of(const std::string& op, DType d, std::vector<std::int6
   c.op = op;
   c.params = std::move(params);
   const OpInfo& info = *find_op(op);
-  if (info.affine() && !c.params.count("epsilon")) c.params["epsilon"] = 0x1.8p-9;
+  if ((info.affine() || info.forward_map()) && !c.params.count("epsilon")) c.params["epsilon"] = 0x1.8p-9;
   for (const InputSpec& spec : info.inputs)
     if (is_row_input(spec.name)) c.set_input(spec.name, values.fill(d, shape, 0));
   for (const InputSpec& spec : info.inputs)
@@ -271,6 +272,25 @@ inline Case random_case_of(const std::string& op, DType d, std::vector<std::int6
   if (const Tensor* variance = c.input("running_var")) c.set_input("running_var", mapped(*variance, [](double v) { return std::fabs(v); }));
   c.provenance = Provenance{1, seed, 0, "test"};
   return c;
+}
+
+// A case of any op, small and of a shape that it takes.
+inline Case any_case_of(const OpInfo& op, std::uint64_t seed) {
+  const bool groups = op.name.starts_with("group");
+  bool images = groups || op.name == "qk_norm";  // four dimensions
+  for (const char* prefix : {"channel", "instance", "batch"}) images = images || op.name.starts_with(prefix);
+  std::map<std::string, ParamValue> params;
+  if (groups) params["groups"] = std::int64_t{3};
+  return random_case_of(std::string(op.name), DType::kF32, images ? std::vector<std::int64_t>{2, 3, 2, 2} : std::vector<std::int64_t>{3, 4},
+                        std::move(params), seed);
+}
+
+inline Outcome exact_outcome(const Case& c) {
+  Outcome o;
+  o.kind = OutcomeKind::kOk;
+  const auto outputs = *exact_outputs(c);
+  for (const auto& [name, layout] : find_op(c.op)->output_layouts(c)) o.outputs.emplace_back(name, outputs.at(name));
+  return o;
 }
 
 }  // namespace normfuzz::testing

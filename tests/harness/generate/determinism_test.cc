@@ -86,6 +86,14 @@ constexpr std::pair<std::string_view, std::string_view> kPinnedOps[] = {
     {"layer_norm_sgd", "08951530432e42d7"},
     {"rms_norm_sgd", "8cabb1313820492d"},
     {"channel_layer_norm_sgd", "f6f3a8277e620334"},
+    {"group_norm", "e111db1684ab1dfe"},
+    {"instance_norm", "55d853aba00e22d3"},
+    {"batch_norm", "93f1c8bd49f3c964"},
+    {"add_rms_norm", "3bf7bb2d007c9da6"},
+    {"qk_norm", "890174e415a81566"},
+    {"group_norm_backward", "ec2e771fcff1b0f9"},
+    {"instance_norm_backward", "a866d34b1ded46b4"},
+    {"batch_norm_backward", "3848a072689dd094"},
 };
 
 TEST(Determinism, PinnedDigestsOfEveryOp) {
