@@ -264,7 +264,8 @@ inline Case random_case_of(const std::string& op, DType d, std::vector<std::int6
   c.op = op;
   c.params = std::move(params);
   const OpInfo& info = *find_op(op);
-  if ((info.affine() || info.forward_map()) && !c.params.count("epsilon")) c.params["epsilon"] = 0x1.8p-9;
+  if ((info.affine() || info.forward_map() || info.formula == Formula::kLayerNormGraph) && !c.params.count("epsilon"))
+    c.params["epsilon"] = 0x1.8p-9;
   for (const InputSpec& spec : info.inputs)
     if (is_row_input(spec.name)) c.set_input(spec.name, values.fill(d, shape, 0));
   for (const InputSpec& spec : info.inputs)

@@ -37,10 +37,10 @@ std::vector<Case> cases() {
         }
       if (groups) add(op, {3, 4}, {{"groups", std::int64_t{4}}});
       if (op->shape == OutputShape::kStatistics) add(op, {2, 3, 4}, {{"training", std::int64_t{1}}, {"momentum", 0.25}});
-    } else if (op->affine() || op->forward_map()) {
+    } else if (op->affine() || op->forward_map() || op->formula == Formula::kLayerNormGraph) {
       add(op, {2, 3, 4}, {});
       add(op, {2, 1, 4}, {});
-      if (op->formula == Formula::kAddRmsNorm) continue;
+      if (op->formula == Formula::kAddRmsNorm || op->formula == Formula::kLayerNormGraph) continue;
       Case c = out.back();
       c.params["normalized_axis"] = std::int64_t{1};
       for (const char* name : {"weight", "bias"})

@@ -94,6 +94,7 @@ constexpr std::pair<std::string_view, std::string_view> kPinnedOps[] = {
     {"group_norm_backward", "ec2e771fcff1b0f9"},
     {"instance_norm_backward", "a866d34b1ded46b4"},
     {"batch_norm_backward", "3848a072689dd094"},
+    {"layer_norm_graph", "4bbf7ab74a57701b"},
 };
 
 TEST(Determinism, PinnedDigestsOfEveryOp) {
