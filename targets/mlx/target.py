@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any, Callable
+from typing import Callable
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -20,7 +20,6 @@ from normfuzz_target import op as register
 mx.set_default_device(mx.cpu)
 mx.set_cache_limit(1 << 26)  # of freed buffers: random shapes seldom need the same again
 PYTORCH_COMPATIBLE = os.environ.get("NORMFUZZ_MLX_GROUPS") == "pytorch"  # set by the variants of manifest.toml
-COMPILED = os.environ.get("NORMFUZZ_MLX_COMPILE") == "1"
 target(version=f"mlx {mx.__version__}")
 
 TYPES = {np.dtype(np.float64): mx.float64, np.dtype(np.float32): mx.float32, np.dtype(np.float16): mx.float16, np.dtype(bfloat16): mx.bfloat16}
@@ -54,24 +53,8 @@ def stored(y: mx.array) -> np.ndarray:
     return np.asarray(y.view(mx.uint16)).view(bfloat16) if y.dtype == mx.bfloat16 else np.asarray(y)
 
 
-def run(function: Callable[..., Any], *inputs: mx.array | None) -> Any:
-    """function(*inputs), as a compiled graph where the variant says so. A graph is compiled for one call: epsilon is a constant of it."""
-    present = [i for i in inputs if i is not None]
-    if not COMPILED:
-        return function(*inputs)
-
-    def graph(*arguments: mx.array) -> Any:
-        given = iter(arguments)
-        return function(*(None if i is None else next(given) for i in inputs))
-
-    return mx.compile(graph)(*present)
-
-
 def gradients(function: Callable[..., mx.array], inputs: list[mx.array], dy: mx.array) -> dict[str, np.ndarray]:
-    def backward(*arguments: mx.array) -> list[mx.array]:
-        return mx.vjp(lambda *primals: function(*primals), list(arguments[:-1]), [arguments[-1]])[1]
-
-    return {name: stored(g) for name, g in zip(("dx", "dweight", "dbias"), run(backward, *inputs, dy))}
+    return {name: stored(g) for name, g in zip(("dx", "dweight", "dbias"), mx.vjp(function, inputs, [dy])[1])}
 
 
 def last_axis(x: np.ndarray, axis: int) -> None:
@@ -119,7 +102,7 @@ def layer(make: Callable[..., nn.Module], shape: int, weight: mx.array | None, b
 def layer_norm(x, weight, bias, *, epsilon, normalized_axis=-1):
     in_float32(x)
     last_axis(x, normalized_axis)
-    return stored(run(lambda x, w, b: mx.fast.layer_norm(x, w, b, epsilon), *arrays(x, weight, bias)))
+    return stored(mx.fast.layer_norm(*arrays(x, weight, bias), epsilon))
 
 
 @op("channel_layer_norm")
@@ -135,7 +118,7 @@ def rms_norm(x, weight, *, epsilon, normalized_axis=-1, weight_offset=0.0):
     last_axis(x, normalized_axis)
     if weight_offset != 0:
         raise Unsupported("the function has no weight offset")
-    return stored(run(lambda x, w: mx.fast.rms_norm(x, w, epsilon), *arrays(x, weight)))
+    return stored(mx.fast.rms_norm(*arrays(x, weight), epsilon))
 
 
 @op("qk_norm")
@@ -182,7 +165,8 @@ def make_group_norm(x: np.ndarray, groups: int, epsilon: float) -> Callable[...,
 
 
 def normalized(make: Callable[..., nn.Module], x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None) -> np.ndarray:
-    return stored(run(lambda x, w, b: layer(make, x.shape[-1], w, b)(x), *arrays(x, weight, bias)))
+    tx, tw, tb = arrays(x, weight, bias)
+    return stored(layer(make, x.shape[-1], tw, tb)(tx))
 
 
 def layer_gradients(make: Callable[..., nn.Module], x: np.ndarray, dy: np.ndarray, weight: np.ndarray | None) -> dict[str, np.ndarray]:
@@ -238,17 +222,13 @@ def batch_norm(x, weight, bias, running_mean, running_var, *, epsilon, layout="n
     if training and keeps and variance != "sample":
         raise Unsupported("the running variance is the sample's")
 
-    def graph(x, weight, bias, mean, var):
-        make = functools.partial(nn.BatchNorm, x.shape[-1], eps=epsilon, momentum=momentum, track_running_stats=keeps)
-        module = layer(make, x.shape[-1], weight, bias)
-        if keeps:
-            module.running_mean, module.running_var = mean, var
-        module.train(bool(training))
-        y = module(x)
-        return [y, module.running_mean, module.running_var] if training and keeps else [y]
-
-    y, *statistics = map(stored, run(graph, *arrays(x, weight, bias, running_mean, running_var)))
-    return (like_input(y, layout), *statistics)
+    tx, tw, tb, mean, var = arrays(x, weight, bias, running_mean, running_var)
+    module = layer(functools.partial(nn.BatchNorm, x.shape[-1], epsilon, momentum, track_running_stats=keeps), x.shape[-1], tw, tb)
+    if keeps:
+        module.running_mean, module.running_var = mean, var
+    module.train(bool(training))
+    y = like_input(stored(module(tx)), layout)
+    return (y, stored(module.running_mean), stored(module.running_var)) if training and keeps else y
 
 
 @op("batch_norm_backward")
@@ -264,4 +244,4 @@ def batch_norm_backward(x, dy, weight, *, epsilon, layout="nchw"):
 
 @op("lp_norm")
 def lp_norm(x, *, p=2.0, axis=-1):
-    return stored(run(lambda x: mx.linalg.norm(x, float(p), axis=axis), *arrays(x)))
+    return stored(mx.linalg.norm(*arrays(x), float(p), axis=axis))
