@@ -1,12 +1,12 @@
 // layer_norm and rms_norm over strided rows, one work-group per row, and their gradients.
 //
-// Built once per element type and op with these definitions:
+// Built once per element type with these definitions:
 //   TYPE      element type of x, dy and the result: FLOAT32, FLOAT16, BFLOAT16 or FLOAT64; statistics are in float, for FLOAT64 in double
-//   RMS       0 layer_norm, 1 rms_norm
 //   LANES     columns that a work-item takes at once: 4, or 1 (no vector loads)
 //   ITEMS     work-items of a group, a power of two
 //   SUBGROUPS sums within sub-groups by the device's own reduction, then over the sub-groups; else a tree over the work-group
 //   WELFORD   layer_norm: Welford's moments, merged in a tree; else two passes
+// The kernels' argument `rms` says which of the two ops: it is the same for every work-item.
 //
 // Which columns a work-item takes depends on their number alone: never on layout, alignment or other rows. Divisions by the number of
 // columns are multiplications by its reciprocal, which the host rounds correctly: OpenCL allows a division 2.5 ulp. The multiplication by
@@ -48,6 +48,9 @@ typedef struct {
 typedef const __global Task* TaskPointer;
 typedef const __global Tensor* TensorPointer;
 
+// Called from many places: inlined, they are most of the time that a compiler takes.
+#define OUTLINED __attribute__((noinline))
+
 // ---- elements ----
 
 float float_of_bfloat(ushort bits) { return as_float((uint)bits << 16); }
@@ -58,7 +61,7 @@ ushort bfloat_of_float(float value) {
   return (ushort)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-Number load_as(int type, const __global uchar* p) {
+OUTLINED Number load_as(int type, const __global uchar* p) {
   if (type == FLOAT32) return *(const __global float*)p;
   if (type == FLOAT16) return vload_half(0, (const __global half*)p);
   if (type == BFLOAT16) return float_of_bfloat(*(const __global ushort*)p);
@@ -69,7 +72,7 @@ Number load_as(int type, const __global uchar* p) {
 #endif
 }
 
-void store_as(int type, __global uchar* p, Number value) {
+OUTLINED void store_as(int type, __global uchar* p, Number value) {
 #if TYPE == FLOAT64
   if (type == FLOAT64) *(__global double*)p = value;
   if (type == FLOAT32) *(__global float*)p = convert_float_rte(value);
@@ -116,7 +119,7 @@ void store_neighbours(__global uchar* p, const Number* v) {
 int item_size(int type) { return type == FLOAT64 ? 8 : type == FLOAT32 ? 4 : 2; }
 
 // Byte offset of a row's first element in the block.
-long row_begin(TaskPointer task, TensorPointer t, long row) {
+OUTLINED long row_begin(TaskPointer task, TensorPointer t, long row) {
   long elements = 0;
   for (int i = task->outer_rank - 1; i >= 0; --i) {
     elements += row % task->outer_shape[i] * t->outer_stride[i];
@@ -126,7 +129,7 @@ long row_begin(TaskPointer task, TensorPointer t, long row) {
 }
 
 // From there to column `col`, in bytes.
-long column_offset(TaskPointer task, TensorPointer t, long col) {
+OUTLINED long column_offset(TaskPointer task, TensorPointer t, long col) {
   if (t->contiguous) return col * item_size(t->type);
   long elements = 0;
   for (int i = task->inner_rank - 1; i >= 0; --i) {
@@ -154,11 +157,11 @@ void store_columns(TaskPointer task, TensorPointer t, __global uchar* row, long 
 }
 
 // Of weight or bias; the number that stands for an absent one otherwise.
-Number load_parameter(TaskPointer task, TensorPointer t, const __global uchar* block, long col, Number absent) {
+OUTLINED Number load_parameter(TaskPointer task, TensorPointer t, const __global uchar* block, long col, Number absent) {
   return t->offset < 0 ? absent : load_as(t->type, block + t->offset + column_offset(task, t, col));
 }
 
-Number weight_of(TaskPointer task, const __global uchar* block, long col, Number weight_offset) {
+OUTLINED Number weight_of(TaskPointer task, const __global uchar* block, long col, Number weight_offset) {
   const Number weight = load_parameter(task, &task->weight, block, col, 1);
   return weight_offset == 0 ? weight : weight_offset + weight;
 }
@@ -256,10 +259,21 @@ typedef struct {
   Number mean, scale;  // scale = 1/sqrt(statistic + epsilon); mean of rms_norm: 0
 } Statistics;
 
-Statistics row_statistics(TaskPointer task, const __global uchar* row, Number epsilon, Number reciprocal, __local Number* scratch) {
-#if RMS
-  const Number mean = 0, statistic = group_sum(partial_sum(task, row, 0, 2), scratch) * reciprocal;
-#elif WELFORD
+// Two passes, of which rms_norm needs the second with a mean of 0. (One place that sums: barriers are what compilers take long for.)
+Statistics two_pass_moments(TaskPointer task, const __global uchar* row, int rms, Number reciprocal, __local Number* scratch) {
+  Statistics s = {0, 0};
+  for (int power = rms ? 2 : 1; power <= 2; ++power) {
+    const Number average = group_sum(partial_sum(task, row, s.mean, power), scratch) * reciprocal;
+    if (power == 1)
+      s.mean = average;
+    else
+      s.scale = average;
+  }
+  return s;
+}
+
+#if WELFORD
+Statistics welford_moments(TaskPointer task, const __global uchar* row, Number reciprocal, __local Number* scratch) {
   __local Moments* tree = (__local Moments*)scratch;
   const int item = (int)get_local_id(0);
   tree[item] = partial_moments(task, row);
@@ -268,13 +282,25 @@ Statistics row_statistics(TaskPointer task, const __global uchar* row, Number ep
     if (item < half_width) tree[item] = merged(tree[item], tree[item + half_width]);
     barrier(CLK_LOCAL_MEM_FENCE);
   }
-  const Number mean = tree[0].mean, statistic = tree[0].squares * reciprocal;
+  const Statistics s = {tree[0].mean, tree[0].squares * reciprocal};
   barrier(CLK_LOCAL_MEM_FENCE);
-#else
-  const Number mean = group_sum(partial_sum(task, row, 0, 1), scratch) * reciprocal;
-  const Number statistic = group_sum(partial_sum(task, row, mean, 2), scratch) * reciprocal;
+  return s;
+}
 #endif
-  return (Statistics){mean, rsqrt(statistic + epsilon)};
+
+Statistics row_statistics(TaskPointer task, const __global uchar* row, int rms, Number epsilon, Number reciprocal, __local Number* scratch) {
+  // The variance or the mean square, first, in place of the scale.
+#if WELFORD
+  Statistics s;
+  if (rms)
+    s = two_pass_moments(task, row, rms, reciprocal, scratch);
+  else
+    s = welford_moments(task, row, reciprocal, scratch);
+#else
+  Statistics s = two_pass_moments(task, row, rms, reciprocal, scratch);
+#endif
+  s.scale = rsqrt(s.scale + epsilon);
+  return s;
 }
 
 #if WELFORD
@@ -283,15 +309,14 @@ Statistics row_statistics(TaskPointer task, const __global uchar* row, Number ep
 #define SCRATCH_NUMBERS ITEMS
 #endif
 
-// ---- kernels: one work-group per row, and one work-item per column for the sums over the rows ----
+// ---- kernels: a work-group per row, and a work-item per column for the sums over the rows; both go on with the next in line ----
 
-__kernel void forward(__global uchar* block, Number epsilon, Number weight_offset, Number reciprocal) {
-  __local Number scratch[SCRATCH_NUMBERS];
-  TaskPointer task = (TaskPointer)block;
-  const long row = (long)get_group_id(0), item = (long)get_local_id(0);
+void forward_row(__global uchar* block, TaskPointer task, long row, Number epsilon, Number weight_offset, Number reciprocal, int rms,
+                 __local Number* scratch) {
+  const long item = (long)get_local_id(0);
   const __global uchar* x = block + row_begin(task, &task->x, row);
   __global uchar* y = block + row_begin(task, &task->result, row);
-  const Statistics s = row_statistics(task, x, epsilon, reciprocal, scratch);
+  const Statistics s = row_statistics(task, x, rms, epsilon, reciprocal, scratch);
   Number v[LANES];
   for (Columns c = first_columns(task->cols, item); c.col < task->cols; c = next_columns(task->cols, item, c)) {
     load_columns(task, &task->x, x, c.col, c.count, v);
@@ -302,48 +327,54 @@ __kernel void forward(__global uchar* block, Number epsilon, Number weight_offse
   }
 }
 
-// dx = scale (g - mean(g) - xhat mean(g xhat)), g = weight dy; rms_norm without mean(g). Leaves each row's statistics for the next kernel.
-__kernel void input_gradient(__global uchar* block, Number epsilon, Number weight_offset, Number reciprocal) {
+__kernel void forward(__global uchar* block, Number epsilon, Number weight_offset, Number reciprocal, int rms) {
   __local Number scratch[SCRATCH_NUMBERS];
   TaskPointer task = (TaskPointer)block;
-  const long row = (long)get_group_id(0), item = (long)get_local_id(0);
+  for (long row = (long)get_group_id(0); row < task->rows; row += (long)get_num_groups(0))
+    forward_row(block, task, row, epsilon, weight_offset, reciprocal, rms, scratch);
+}
+
+// dx = scale (g - mean(g) - xhat mean(g xhat)), g = weight dy; rms_norm without mean(g). Leaves each row's statistics for the next kernel.
+void input_gradient_row(__global uchar* block, TaskPointer task, long row, Number epsilon, Number weight_offset, Number reciprocal, int rms,
+                        __local Number* scratch) {
+  const long item = (long)get_local_id(0);
   const __global uchar *x = block + row_begin(task, &task->x, row), *dy = block + row_begin(task, &task->dy, row);
   __global uchar* dx = block + row_begin(task, &task->result, row);
-  const Statistics s = row_statistics(task, x, epsilon, reciprocal, scratch);
+  const Statistics s = row_statistics(task, x, rms, epsilon, reciprocal, scratch);
   if (item == 0) ((__global Statistics*)(block + task->statistics_offset))[row] = s;
 
-  Number sum_g = 0, sum_g_xhat = 0, v[LANES], g[LANES];
+  Number sums[2] = {0, 0}, v[LANES], g[LANES];
   for (Columns c = first_columns(task->cols, item); c.col < task->cols; c = next_columns(task->cols, item, c)) {
     load_columns(task, &task->x, x, c.col, c.count, v);
     load_columns(task, &task->dy, dy, c.col, c.count, g);
     for (int i = 0; i < c.count; ++i) {
       const Number weighted = weight_of(task, block, c.col + i, weight_offset) * g[i];
-      sum_g += weighted;
-      sum_g_xhat += weighted * ((v[i] - s.mean) * s.scale);
+      sums[0] += weighted;
+      sums[1] += weighted * ((v[i] - s.mean) * s.scale);
     }
   }
-#if RMS
-  const Number mean_g = 0;
-#else
-  const Number mean_g = group_sum(sum_g, scratch) * reciprocal;
-#endif
-  const Number mean_g_xhat = group_sum(sum_g_xhat, scratch) * reciprocal;
+  Number means[2] = {0, 0};  // of g, not for rms_norm, and of g xhat
+  for (int i = rms ? 1 : 0; i < 2; ++i) means[i] = group_sum(sums[i], scratch) * reciprocal;
   for (Columns c = first_columns(task->cols, item); c.col < task->cols; c = next_columns(task->cols, item, c)) {
     load_columns(task, &task->x, x, c.col, c.count, v);
     load_columns(task, &task->dy, dy, c.col, c.count, g);
     for (int i = 0; i < c.count; ++i) {
       const Number weighted = weight_of(task, block, c.col + i, weight_offset) * g[i];
-      v[i] = s.scale * (weighted - mean_g - (v[i] - s.mean) * s.scale * mean_g_xhat);
+      v[i] = s.scale * (weighted - means[0] - (v[i] - s.mean) * s.scale * means[1]);
     }
     store_columns(task, &task->result, dx, c.col, c.count, v);
   }
 }
 
-// dweight = sum of dy xhat and dbias = sum of dy, over the rows from first to last.
-__kernel void parameter_gradients(__global uchar* block) {
+__kernel void input_gradient(__global uchar* block, Number epsilon, Number weight_offset, Number reciprocal, int rms) {
+  __local Number scratch[SCRATCH_NUMBERS];
   TaskPointer task = (TaskPointer)block;
-  const long col = (long)get_global_id(0);
-  if (col >= task->cols) return;
+  for (long row = (long)get_group_id(0); row < task->rows; row += (long)get_num_groups(0))
+    input_gradient_row(block, task, row, epsilon, weight_offset, reciprocal, rms, scratch);
+}
+
+// dweight = sum of dy xhat and dbias = sum of dy, over the rows from first to last.
+void column_sums(__global uchar* block, TaskPointer task, long col) {
   const __global Statistics* statistics = (const __global Statistics*)(block + task->statistics_offset);
   const long x_column = column_offset(task, &task->x, col), dy_column = column_offset(task, &task->dy, col);
   Number dweight = 0, dbias = 0;
@@ -356,4 +387,9 @@ __kernel void parameter_gradients(__global uchar* block) {
   TensorPointer w = &task->dweight, b = &task->dbias;
   if (w->offset >= 0) store_as(w->type, block + w->offset + column_offset(task, w, col), dweight);
   if (b->offset >= 0) store_as(b->type, block + b->offset + column_offset(task, b, col), dbias);
+}
+
+__kernel void parameter_gradients(__global uchar* block) {
+  TaskPointer task = (TaskPointer)block;
+  for (long col = (long)get_global_id(0); col < task->cols; col += (long)get_global_size(0)) column_sums(block, task, col);
 }
