@@ -1,7 +1,7 @@
 """The normalization layers of Flax on XLA's CPU backend: modules of flax.nnx, or of flax.linen, applied to given parameters.
 
-A function is compiled for each form of call (shapes, types, static parameters); epsilon and momentum are arguments like the tensors. Flax has the
-channels last: nchw is transposed to it within the compiled function. XLA takes dense arrays: strided tensors are copied.
+A function is compiled for each form of call (shapes, types, static parameters); epsilon and momentum are arguments like the tensors. Flax
+has the channels last: nchw is transposed to it within the compiled function. XLA takes dense arrays: strided tensors are copied.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen, nnx
 
-# Set by the variants of manifest.toml. "nnx" and "linen" compute the variance as mean(x^2) - mean(x)^2, Flax's default.
+# Set by the variants of manifest.toml. The fast variance is Flax's default.
 INTERFACE = os.environ.get("NORMFUZZ_FLAX_INTERFACE", "nnx")
 FAST_VARIANCE = os.environ.get("NORMFUZZ_FLAX_VARIANCE", "fast") == "fast"
 jax.config.update("jax_enable_x64", True)  # float64 arrays are float32 without it

@@ -1,8 +1,8 @@
 """JAX on the CPU: the usual layer definitions in jax.numpy, compiled by XLA; gradients through jax.vjp.
 
-A function is compiled for each form of call (shapes, types, static parameters); epsilon and momentum are arguments like the tensors. The layers
-widen 16-bit tensors to float32 and round the result once, as layer libraries on JAX do; jax.numpy.linalg.norm and jax.nn.standardize, which are
-JAX's own, get them as they are. XLA takes dense arrays: strided tensors are copied.
+A function is compiled for each form of call (shapes, types, static parameters); epsilon and momentum are arguments like the tensors. The
+layers widen 16-bit tensors to float32 and round the result once, as layer libraries on JAX do; jax.numpy.linalg.norm and
+jax.nn.standardize, which are JAX's own, get them as they are. XLA takes dense arrays: strided tensors are copied.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def normalized(x: Any, weight: Any, bias: Any, epsilon: Any, axes: tuple[int, ..
     """x by the moments over some axes of its view of shape `split`, then the affine map of parameters of a shape that broadcasts."""
     if STANDARDIZE:
         algorithm = "stable" if MODE == "standardize_stable" else "fast"
-        return affine(jax.nn.standardize(x.reshape(split), axes, epsilon=epsilon, algorithm=algorithm).reshape(x.shape), weight, bias, shape)
+        y = jax.nn.standardize(x.reshape(split), axes, epsilon=epsilon, algorithm=algorithm)
+        return affine(y.reshape(x.shape), weight, bias, shape)
     wide, weight, bias = widened(x, weight, bias)
     wide = wide.reshape(split)
     mean, variance = jnp.mean(wide, axis=axes, keepdims=True), jnp.var(wide, axis=axes, keepdims=True)
@@ -165,10 +166,10 @@ def batch_norm(x, weight, bias, running_mean, running_var, *, epsilon, layout="n
     return call(norm_of_batch, tensors, epsilon, momentum, axis=axis, sample=variance == "sample")
 
 
-def root_mean_square_norm(x, weight, epsilon, *, axes, offset=0.0):
-    wide, w = widened(x, weight)
+def root_mean_square_norm(x, weight, bias, epsilon, *, axes, offset=0.0):
+    wide, w, b = widened(x, weight, bias)
     y = wide * jax.lax.rsqrt(jnp.mean(jnp.square(wide), axis=axes, keepdims=True) + epsilon)
-    return affine(y, w if w is None or offset == 0 else w + offset, None).astype(x.dtype)
+    return affine(y, w if w is None or offset == 0 else w + offset, b).astype(x.dtype)
 
 
 def offset_of(weight: np.ndarray | None, weight_offset: float) -> float:
@@ -177,14 +178,15 @@ def offset_of(weight: np.ndarray | None, weight_offset: float) -> float:
 
 
 @op("rms_norm")
-def rms_norm(x, weight, *, epsilon, normalized_axis=-1, weight_offset=0.0):
+def rms_norm(x, weight, bias, *, epsilon, normalized_axis=-1, weight_offset=0.0):
     no_standardize()
-    return call(root_mean_square_norm, [x, weight], epsilon, axes=trailing(x, normalized_axis), offset=offset_of(weight, weight_offset))
+    static = {"axes": trailing(x, normalized_axis), "offset": offset_of(weight, weight_offset)}
+    return call(root_mean_square_norm, [x, weight, bias], epsilon, **static)
 
 
 def norm_of_sum(x, residual, weight, epsilon, *, offset):
     total = x + residual
-    return {"y": root_mean_square_norm(total, weight, epsilon, axes=(x.ndim - 1,), offset=offset), "residual_new": total}
+    return {"y": root_mean_square_norm(total, weight, None, epsilon, axes=(x.ndim - 1,), offset=offset), "residual_new": total}
 
 
 @op("add_rms_norm")
@@ -194,8 +196,8 @@ def add_rms_norm(x, residual, weight, *, epsilon, weight_offset=0.0):
 
 
 def norm_of_heads(q, k, q_weight, k_weight, epsilon):
-    q_out = root_mean_square_norm(q, q_weight, epsilon, axes=(q.ndim - 1,))
-    return {"q_out": q_out, "k_out": root_mean_square_norm(k, k_weight, epsilon, axes=(k.ndim - 1,))}
+    q_out = root_mean_square_norm(q, q_weight, None, epsilon, axes=(q.ndim - 1,))
+    return {"q_out": q_out, "k_out": root_mean_square_norm(k, k_weight, None, epsilon, axes=(k.ndim - 1,))}
 
 
 @op("qk_norm")
@@ -296,11 +298,11 @@ def cosine(a, b, *, epsilon=0.0, epsilon_mode="none", axis=-1):
 
 
 def pulled_back(forward, x, dy, weight, epsilon, *, biased=True, **static):
-    """dx and, where there is a weight, what the layer gives weight and bias, by forward(x, weight, bias, epsilon)."""
+    """dx and, where there is a weight, what the layer gives it and, where the layer is biased, a bias."""
     parameters = [] if weight is None else [weight, jnp.zeros_like(weight)] if biased else [weight]
 
     def layer(x, weight=None, bias=None):
-        return forward(x, weight, bias, epsilon, **static) if biased else forward(x, weight, epsilon, **static)
+        return forward(x, weight, bias, epsilon, **static)
 
     gradients = jax.vjp(layer, x, *parameters)[1](dy)
     return dict(zip(("dx", "dweight", "dbias"), gradients))
