@@ -62,6 +62,7 @@ def normalized(x: Any, weight: Any, bias: Any, epsilon: Any, axes: tuple[int, ..
     """x by the moments over some axes of its view of shape `split`, then the affine map of parameters of a shape that broadcasts."""
     if STANDARDIZE:
         algorithm = "stable" if MODE == "standardize_stable" else "fast"
+        epsilon = epsilon.astype(x.dtype)  # as a Python number becomes, which takes the type of the array beside it
         y = jax.nn.standardize(x.reshape(split), axes, epsilon=epsilon, algorithm=algorithm)
         return affine(y.reshape(x.shape), weight, bias, shape)
     wide, weight, bias = widened(x, weight, bias)
