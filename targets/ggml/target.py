@@ -92,7 +92,7 @@ def affine(node, weight: np.ndarray | None, bias: np.ndarray | None, shape: tupl
     return node
 
 
-def normalize(function, x: np.ndarray, view: np.ndarray, weight, bias, parameter_shape: tuple[int, ...], y: np.ndarray) -> np.ndarray | None:
+def normalize(function, view: np.ndarray, weight, bias, parameter_shape: tuple[int, ...], y: np.ndarray) -> np.ndarray | None:
     """function(tensor) and the affine steps. The result is dense, in the caller's memory if that is."""
     dense = y if y.flags.c_contiguous else np.empty(y.shape, y.dtype)
     keep: list[np.ndarray] = []
@@ -104,7 +104,7 @@ def normalize(function, x: np.ndarray, view: np.ndarray, weight, bias, parameter
 def layer_norm(x, weight, bias, y, *, epsilon, normalized_axis=-1):
     require_float32(x, weight, bias)
     view = rows(x, normalized_axis, dense_rows=False)
-    return normalize(lambda t: g.ggml_norm(CONTEXT, t, epsilon), x, view, weight, bias, (view.shape[-1],), y)
+    return normalize(lambda t: g.ggml_norm(CONTEXT, t, epsilon), view, weight, bias, (view.shape[-1],), y)
 
 
 @op("rms_norm")
@@ -113,7 +113,7 @@ def rms_norm(x, weight, bias, y, *, epsilon, normalized_axis=-1, weight_offset=0
         raise Unsupported("no weight offset")
     require_float32(x, weight, bias)
     view = rows(x, normalized_axis, dense_rows=True)
-    return normalize(lambda t: g.ggml_rms_norm(CONTEXT, t, epsilon), x, view, weight, bias, (view.shape[-1],), y)
+    return normalize(lambda t: g.ggml_rms_norm(CONTEXT, t, epsilon), view, weight, bias, (view.shape[-1],), y)
 
 
 @op("group_norm")
@@ -126,7 +126,7 @@ def group_norm(x, weight, bias, y, *, groups, epsilon, layout="nchw"):
     shape = x.shape[:2] + (1,) * max(0, 4 - x.ndim) + x.shape[2:]
     view = x if x.ndim == 4 and usable(x, dense_rows=True) else np.ascontiguousarray(x).reshape(*shape[:2], -1, shape[-1])
     channels = (1, x.shape[1], 1, 1)
-    return normalize(lambda t: g.ggml_group_norm(CONTEXT, t, groups, epsilon), x, view, weight, bias, channels, y)
+    return normalize(lambda t: g.ggml_group_norm(CONTEXT, t, groups, epsilon), view, weight, bias, channels, y)
 
 
 @op("lp_normalize")
