@@ -63,7 +63,7 @@ def require_float32(*arrays: np.ndarray | None) -> None:
 
 
 def usable(x: np.ndarray, dense_rows: bool) -> bool:
-    """Whether ggml takes this view: no repeated elements, whole floats, and one after another within a row where the operator asks for it."""
+    """Whether ggml takes this view: no repeated elements, whole floats, and dense within a row where the operator asks for it."""
     if x.ndim > 4 or any(n > 1 and (s <= 0 or s % FLOAT_BYTES) for n, s in zip(x.shape, x.strides)):
         return False
     return not dense_rows or x.shape[-1] == 1 or x.strides[-1] == FLOAT_BYTES
@@ -79,7 +79,7 @@ def rows(x: np.ndarray, normalized_axis: int, dense_rows: bool) -> np.ndarray:
     return np.ascontiguousarray(x).reshape(-1, int(np.prod(x.shape[axis:])))
 
 
-def affine(node, weight: np.ndarray | None, bias: np.ndarray | None, shape: tuple[int, ...], keep: list[np.ndarray], places: list[np.ndarray]):
+def affine(node, weight: np.ndarray | None, bias: np.ndarray | None, shape: tuple[int, ...], keep: list[np.ndarray], places: list):
     """node * weight + bias, the parameters repeated over the rows. places: memory for the results of the steps, the last one's first."""
     steps = [(f, p) for f, p in ((g.ggml_mul, weight), (g.ggml_add, bias)) if p is not None]
     places = places + [np.empty_like(places[0]) for _ in steps[: len(steps) + 1 - len(places)]]

@@ -1,5 +1,5 @@
-"""MNN on the CPU: ONNX models of one operator, or of the graph that exporters write where ONNX or MNN's converter has no operator, converted in
-memory and run in float32 with one thread.
+"""MNN on the CPU: ONNX models of one operator, or of the graph that exporters write where ONNX or MNN's converter has no operator, converted
+in memory and run in float32 with one thread.
 
 Weights are constants of the model, as in models that people convert, so a case with weights converts its model (a few milliseconds); the
 variant 'inputs' makes them inputs, and converts once for each set of attributes. MNN's variables have no strides: tensors are copied.

@@ -1,8 +1,8 @@
 """ncnn's normalization layers on the CPU, each as a network of one layer, built in memory.
 
-Parameters go in by ncnn's binary format: its text format has a parser of numbers of its own, which need not give the float meant. Weights are
-part of a model, so a case with weights builds its network. ncnn's tensors have no strides and no batch: a strided input is copied, the samples
-of a batch run one after another.
+Parameters go in by ncnn's binary format: its text format has a parser of numbers of its own, which need not give the float meant. Weights
+are part of a model, so a case with weights builds its network. ncnn's tensors have no strides and no batch: a strided input is copied, the
+samples of a batch run one after another.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def batch_norm(x, weight, bias, running_mean, running_var, *, epsilon, layout="n
     return samples(network("BatchNorm", (channels, float(epsilon)), scale, running_mean, running_var, shift), x, dense, x.shape[1:])
 
 
-EPSILON_MODES = {"none": 0, "add_inside": 0, "max_norm": 1, "max_square": 2}  # layer Normalize, eps_mode: caffe and mxnet, pytorch, tensorflow
+EPSILON_MODES = {"none": 0, "add_inside": 0, "max_norm": 1, "max_square": 2}  # eps_mode of Normalize: caffe and mxnet, pytorch, tensorflow
 ONE = np.ones(1, np.float32)
 
 

@@ -1,5 +1,5 @@
-"""PaddlePaddle's operators on the CPU, in dynamic mode: layer, group, instance and batch norm, vector norms, distances, cosine similarity and
-normalized vectors; gradients through paddle.grad.
+"""PaddlePaddle's operators on the CPU, in dynamic mode: layer, group, instance and batch norm, vector norms, distances, cosine similarity
+and normalized vectors; gradients through paddle.grad.
 
 Tensors are taken by DLPack: views of the caller's memory with the caller's strides.
 """
@@ -40,7 +40,7 @@ DATA_FORMATS = {"nchw": (None, None, "NC", "NCL", "NCHW", "NCDHW"), "nhwc": (Non
 
 
 def op(name: str) -> Callable:
-    """Registers a function for an op. Paddle's refusals come as one of two types; their texts name the values received, which is not the reason."""
+    """Registers a function for an op. Paddle's refusals come as one of two types; the values that their texts name are not the reason."""
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
@@ -197,7 +197,7 @@ def gradients(y: paddle.Tensor, dy: paddle.Tensor, variables: list[paddle.Tensor
 
 
 def leaves(x: np.ndarray, weight: np.ndarray | None, shape: tuple[int, ...] | list[int]) -> list[paddle.Tensor]:
-    """x, weight and bias to differentiate by. Paddle has gradients of parameters only where there are parameters: ones and zeros stand in."""
+    """x, weight and bias to differentiate by. Paddle has gradients only of parameters that are there: ones and zeros stand in."""
     result = tensors(x, np.ones(shape, x.dtype) if weight is None else weight, np.zeros(shape, x.dtype))
     for leaf in result:
         leaf.stop_gradient = False
