@@ -130,7 +130,7 @@ class Selfcheck {
 }  // namespace
 
 bool another_view(const OpInfo& op) {
-  for (const std::string_view name : {"channel_", "group_norm", "instance_norm", "qk_norm", "batch_norm_backward"})
+  for (const std::string_view name : {"channel_", "group_norm", "instance_norm", "qk_norm"})
     if (op.name.starts_with(name)) return true;
   return false;
 }
