@@ -131,7 +131,7 @@ class Selfcheck {
 
 bool another_view(const OpInfo& op) {
   // layer_norm_graph: two of its patterns are layer_norm, the others consist of balls that the norms attack.
-  for (const std::string_view name : {"channel_", "group_norm", "instance_norm", "qk_norm", "batch_norm_backward", "layer_norm_graph"})
+  for (const std::string_view name : {"channel_", "group_norm", "instance_norm", "qk_norm", "layer_norm_graph"})
     if (op.name.starts_with(name)) return true;
   return false;
 }

@@ -32,10 +32,12 @@ struct Contract {
   bool faithful = false;           // 1 ulp of the output type, nothing else
   DType accumulate = DType::kF32;  // format of every intermediate
   unsigned moments = kTwoPass | kWelfordSequential | kWelfordTree;
-  int welford_tree_height = 0;   // 0: not known
-  bool folded_affine = false;    // x s + (b - m s) and its kin allowed beside the centred map
-  bool folded_xhat = false;      // backward: xhat = x r - mean r allowed beside (x - mean) r
-  bool folded_backward = false;  // backward: dx = a dy w + b x + c allowed beside r (g - mean(g) - xhat mean(g xhat))
+  int welford_tree_height = 0;  // 0: not known
+  bool folded_affine = false;   // x s + (b - m s) and its kin allowed beside the centred map
+  bool folded_xhat = false;     // backward: xhat = x r - mean r allowed beside (x - mean) r
+  // backward: dx = a dy w + b x + c allowed beside r (g - mean(g) - xhat mean(g xhat)); and, where a weight serves many elements of a row,
+  // dweight = r (sum dy x - mean sum dy) of the row beside sum dy xhat
+  bool folded_backward = false;
   double div_ulps = 0.5, sqrt_ulps = 0.5, rsqrt_ulps = 4, pow_ulps = 4;
   bool flush_to_zero = false;       // results
   bool denormals_are_zero = false;  // stored inputs

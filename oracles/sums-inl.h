@@ -36,6 +36,8 @@ std::vector<typename Arithmetic::Number> summed_over_rows(const CaseRows& rows, 
   ParameterGradients<Arithmetic> sums;
   sums.weight.assign(n, a.start());
   sums.bias.assign(n, a.start());
+  const bool factored = a.factors_gradients() && !rows.view().parameter_by_column();
+  std::vector<typename Arithmetic::Total> factored_weight(factored ? n : 0, a.start());
   std::vector<double> dy(cols);
   for (std::int64_t r = 0; r < rows.rows(); ++r) {
     RowInputs row = rows.row(r);
@@ -43,15 +45,18 @@ std::vector<typename Arithmetic::Number> summed_over_rows(const CaseRows& rows, 
     row.other = dy.data();
     const bool finite_x = std::all_of(row.x, row.x + cols, [](double v) { return std::isfinite(v); });
     const auto parameter = [&](std::int64_t i) { return static_cast<std::size_t>(rows.view().parameter(r, i)); };
-    if (finite_x && !divides_by_zero(rows.info(), row))
+    if (finite_x && !divides_by_zero(rows.info(), row)) {
       sums.add(rows.op(), a, row, parameter);
-    else
+      if (factored) add_factored(factored_weight, a, row, parameter);
+    } else {
       for (std::size_t i = 0; i < cols; ++i) sums.bias[parameter(static_cast<std::int64_t>(i))].add(a.value(dy[i]));
+    }
   }
   std::vector<typename Arithmetic::Number> out;
   for (std::size_t k = 0; k < static_cast<std::size_t>(rows.slice_size(rows.slices() - 1)); ++k) {
     const bool weight = k < n;
-    const auto gradient = (weight ? sums.weight : sums.bias)[k % n].total();
+    auto gradient = (weight ? sums.weight : sums.bias)[k % n].total();
+    if (factored && weight) gradient = a.either([&] { return gradient; }, [&] { return factored_weight[k].total(); });
     const double parameter = finite_or_zero((weight ? rows.weights() : rows.biases())[k % n]);
     out.push_back(update ? updated(a, parameter, rows.learning_rate(), gradient) : gradient);
   }

@@ -189,7 +189,7 @@ Statement statement_of(const Case& c, const std::string& output, const std::vect
   if (!op.affine()) return norm_statement(c, rows[0], column);
   const std::string name = op.centred() ? "layerNorm" : "rmsNorm", epsilon = rational(c.epsilon());
   const std::string weight = list(parameter(c, "weight", 1, c.number("weight_offset", 0), place.row));
-  if (op.shape == OutputShape::kElements)
+  if (op.forward_map())
     return {kAffine,
             fmt::format("{} {} {} {} {} {}", name, list(rows[0].x), epsilon, weight, list(parameter(c, "bias", 0, 0, place.row)), column)};
   if (output == "dx")

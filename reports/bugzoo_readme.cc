@@ -135,7 +135,7 @@ std::string association_text(const Entry& e) {
   const OpInfo* op = find_op(e.finding.op);
   if (!op || !op->affine()) return "";
   const char* either = "centred or folded";
-  if (op->shape == OutputShape::kElements) return fmt::format(", {} affine map", e.contract.folded_affine ? either : "centred");
+  if (op->forward_map()) return fmt::format(", {} affine map", e.contract.folded_affine ? either : "centred");
   std::string text = fmt::format(", {} xhat", e.contract.folded_xhat ? either : "centred");
   if (op->shape == OutputShape::kGradients) text += fmt::format(", {} gradient of x", e.contract.folded_backward ? either : "centred");
   return text;

@@ -150,8 +150,8 @@ Case RowCandidate::to_case() const {
   if (accepts("p")) c.params["p"] = p;
   if (!epsilon_mode.empty()) c.params["epsilon_mode"] = epsilon_mode;
   if (accepts("learning_rate")) c.params["learning_rate"] = learning_rate;
-  const bool batch = info.shape == OutputShape::kStatistics;
-  if (batch) {
+  const bool batch = op.starts_with("batch_norm");  // channels are rows
+  if (info.shape == OutputShape::kStatistics) {
     c.params["training"] = std::int64_t{training};
     if (training) c.params["momentum"] = momentum;
     if (training) c.params["variance"] = std::string(sample_variance ? "sample" : "population");
@@ -213,9 +213,14 @@ void draw_running_statistics(RowCandidate& row, Stream& s, double scale) {
     row.running_mean.push_back(stored(row.weight_dtype, near ? x : scale * mean));
     row.running_variance.push_back(stored(row.weight_dtype, scale * scale * variance));
   }
-  for (auto* v : {&row.weight, &row.bias})
+}
+
+// One weight and bias per row instead of one per column.
+void make_parameters_by_row(RowCandidate& row) {
+  for (auto* v : {&row.weight, &row.bias}) {
     for (std::size_t i = 0; v->size() < static_cast<std::size_t>(row.rows); ++i) v->push_back((*v)[i]);
-  for (auto* v : {&row.weight, &row.bias}) v->resize(static_cast<std::size_t>(row.rows));
+    v->resize(static_cast<std::size_t>(row.rows));
+  }
 }
 
 }  // namespace
@@ -249,6 +254,7 @@ RowCandidate random_candidate(Stream& s, Arena arena, const std::string& op, DTy
   const double relative = std::ldexp(1.0, static_cast<int>(s.between(narrow ? -8 : -24, narrow ? 8 : 16)));
   row.epsilon = s.chance(30) && !narrow ? epsilon_near(1e-5) : epsilon_near(scale * scale * relative);
   if ((info.formula == Formula::kRmsNorm || info.formula == Formula::kAddRmsNorm) && s.chance(25)) row.weight_offset = 1;
+  if (op.starts_with("batch_norm")) make_parameters_by_row(row);
   if (info.shape == OutputShape::kStatistics) draw_running_statistics(row, s, scale);
   if (std::any_of(info.inputs.begin(), info.inputs.end(),
                   [](const InputSpec& i) { return i.name == "dy" || i.name == "b" || i.name == "residual"; }))

@@ -35,10 +35,10 @@ const std::vector<Weaker>& weaker_contracts() {
   const auto shape = [](const Case& c) { return find_op(c.op)->shape; };
   const auto centred = [](const Case& c) { return find_op(c.op)->centred(); };
   const auto fold = [=](Contract& k, const Case& c) {
-    return centred(c) && shape(c) == OutputShape::kElements && !std::exchange(k.folded_affine, true);
+    return centred(c) && find_op(c.op)->forward_map() && !std::exchange(k.folded_affine, true);
   };
   const auto fold_xhat = [=](Contract& k, const Case& c) {
-    return centred(c) && shape(c) != OutputShape::kElements && !std::exchange(k.folded_xhat, true);
+    return centred(c) && !find_op(c.op)->forward_map() && !std::exchange(k.folded_xhat, true);
   };
   const auto fold_backward = [=](Contract& k, const Case& c) {
     return shape(c) == OutputShape::kGradients && !std::exchange(k.folded_backward, true);
@@ -56,7 +56,13 @@ const std::vector<Weaker>& weaker_contracts() {
        [=](Contract& k, const Case& c) { return fold_xhat(k, c) && fold_backward(k, c); }},
       {"one-pass variance", "cancellation", one_pass},
       {"a rounding to the output type before the weight", "rounding",
-       [](Contract& k, const Case& c) { return c.op == "rms_norm" && !std::exchange(k.cast_before_weight, true); }},
+       [=](Contract& k, const Case& c) {
+         return find_op(c.op)->forward_map() && !centred(c) && !std::exchange(k.cast_before_weight, true);
+       }},
+      {"the norm of the rounded sum", "rounding",
+       [](Contract& k, const Case& c) {
+         return c.input("residual") && std::exchange(k.residual, ResidualSum::kAny) == ResidualSum::kUnrounded;
+       }},
       {"a 20-bit reciprocal root", "rsqrt", [](Contract& k, const Case& c) { return root_of_bits(k, c, 20); }},
       {"a 12-bit reciprocal root", "rsqrt", [](Contract& k, const Case& c) { return root_of_bits(k, c, 12); }},
       {"a power by logarithm and exponential", "power", plain_power},

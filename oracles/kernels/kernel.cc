@@ -36,8 +36,14 @@ std::vector<double> sums_in(const KernelOptions& kernel, const CaseRows& rows, s
   ParameterGradients<RoundedArithmetic<T>> sums;
   sums.weight.assign(n, arithmetic.start());
   sums.bias.assign(n, arithmetic.start());
-  for (std::int64_t r = 0; r < rows.rows(); ++r)
-    sums.add(rows.op(), arithmetic, rows.row(r), [&](std::int64_t i) { return rows.view().parameter(r, i); });
+  const bool factored = kernel.backward == BackwardForm::kFolded && !rows.view().parameter_by_column();
+  std::vector<typename RoundedArithmetic<T>::Total> factored_weight(factored ? n : 0, arithmetic.start());
+  for (std::int64_t r = 0; r < rows.rows(); ++r) {
+    const auto parameter = [&](std::int64_t i) { return rows.view().parameter(r, i); };
+    sums.add(rows.op(), arithmetic, rows.row(r), parameter);
+    if (factored) add_factored(factored_weight, arithmetic, rows.row(r), parameter);
+  }
+  if (factored) sums.weight = std::move(factored_weight);
   std::vector<double> out;
   for (std::size_t k = 0; k < static_cast<std::size_t>(rows.slice_size(slice)); ++k) {
     const T gradient = (k < n ? sums.weight : sums.bias)[k % n].total();

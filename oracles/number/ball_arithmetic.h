@@ -112,6 +112,8 @@ class BallArithmetic {
   };
   PlainMoments numbers_of(const Moments& m) const;
   Number sample_variance(const Moments& m, std::int64_t n) const;
+  // The contract allows dweight in the factored form.
+  bool factors_gradients() const { return contract_.folded_backward; }
   // A number that leaves the type's range is none, however a robust kernel came to it: neither are its sums and products here.
   Number in_range(Number a) const;
   // x + residual as the norm of add_rms_norm sees it, by the contract.

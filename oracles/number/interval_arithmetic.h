@@ -79,6 +79,7 @@ struct IntervalArithmetic {
   static Interval sample_variance(const Moments& m, std::int64_t n) {
     return m.variance * Interval(static_cast<double>(n)) / static_cast<unsigned long>(n - 1);
   }
+  static bool factors_gradients() { return false; }
   static const Interval& in_range(const Interval& a) { return a; }
   static Interval normalized_sum(double x, double residual) { return Interval(x) + Interval(residual); }
   static Interval weighted(const Interval& x, const Interval& scale, const Interval& weight) { return x * scale * weight; }

@@ -78,6 +78,31 @@ struct ParameterGradients {
   }
 };
 
+// dweight in the factored form of kernels whose weights serve many elements of a row: of every row r (sum dy x - mean sum dy).
+template <class Arithmetic>
+void add_factored(std::vector<typename Arithmetic::Total>& sums, const Arithmetic& a, const RowInputs& row, const auto& parameter) {
+  const auto moments = a.moments(row);
+  const auto scale = a.rsqrt(moments.variance, row.epsilon);
+  const auto mean = a.numbers_of(moments).mean;
+  std::vector<std::size_t> weights;  // of this row
+  std::vector<typename Arithmetic::Total> products, cotangents;
+  for (std::int64_t i = 0; i < row.n; ++i) {
+    const auto weight = static_cast<std::size_t>(parameter(i));
+    std::size_t at = 0;
+    while (at < weights.size() && weights[at] != weight) ++at;
+    if (at == weights.size()) {
+      weights.push_back(weight);
+      products.push_back(a.start());
+      cotangents.push_back(a.start());
+    }
+    const auto dy = a.value(row.other[i]);
+    products[at].add(dy * a.value(row.x[i]));
+    cotangents[at].add(dy);
+  }
+  for (std::size_t at = 0; at < weights.size(); ++at)
+    sums[weights[at]].add(a.normalized(products[at].total() - mean * cotangents[at].total(), scale));
+}
+
 // parameter - learning_rate gradient
 template <class Arithmetic, class Number>
 auto updated(const Arithmetic& a, double parameter, double learning_rate, const Number& gradient) {
