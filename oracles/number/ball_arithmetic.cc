@@ -87,9 +87,10 @@ Ball BallArithmetic::element(const MapRow& row, const Magnitudes& of, const Inte
   const Up abs_y = y.magnitude(), radius = m.radius(of.x, of.d, of.g, of.b, abs_y);
   ball.magnitude_before_cast = abs_y + radius;
   if (ball.limit == Limit::kNone && !scaled) {
-    // ERROR_MODEL 'Overflow': the products of every association order, and the result itself.
+    // ERROR_MODEL 'Overflow': the difference, the products of every association order, and the result itself. A row's own statistics bound
+    // the difference; running statistics do not.
     const Up spread = of.d + m.e_d + m.e_d_slope * of.d, r = m.computed;
-    Up largest = max(max(r * of.g, spread * of.g), max(spread * r, ball.magnitude_before_cast));
+    Up largest = max(max(max(r * of.g, spread * of.g), spread), max(spread * r, ball.magnitude_before_cast));
     if (contract_.folded_affine) largest = max(largest, (of.x + row.mean + row.mean_radius) * r * max(of.g, Up(1)));
     if (!(largest * (Up(1) + Up(8) * profile_.u) < Up(profile_.max))) ball.limit = Limit::kOverflow;
   }
