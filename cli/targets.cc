@@ -53,9 +53,9 @@ TargetListing listing_of(const Target& target) {
 }
 
 void print_text(const std::vector<TargetListing>& listings) {
-  std::vector<std::vector<std::string>> rows = {{"target", "version", "dtypes", "contract"}};
+  std::vector<std::vector<std::string>> rows = {{"target", "dtypes", "contract", "version"}};  // the longest last: it is broken
   for (const TargetListing& l : listings)
-    if (l.available) rows.push_back({l.name, l.version, joined(l.dtypes, " "), l.contract.substr(0, l.contract.find(';'))});
+    if (l.available) rows.push_back({l.name, joined(l.dtypes, " "), l.contract.substr(0, l.contract.find(';')), l.version});
   fmt::print("{}", table(rows));
   for (const TargetListing& l : listings)
     if (l.available) fmt::print("ops of {}: {}\n", l.name, wrapped(joined(l.ops), 9 + l.name.size()));

@@ -66,6 +66,7 @@ OpInputs op_inputs(const TargetCall& arguments, const RowCall& rows) {
   in.p = rows.p;
   in.learning_rate = rows.learning_rate;
   in.epsilon_mode = rows.epsilon_mode;
+  in.pattern = rows.pattern;
   return in;
 }
 

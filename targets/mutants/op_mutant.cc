@@ -14,7 +14,7 @@ namespace {
 
 // ---- the list ----
 
-const std::array<OpMutant, 27> kOpMutants = {{
+const std::array<OpMutant, 28> kOpMutants = {{
     {"whole_map",
      "axis",
      "channel LayerNorm over the whole map of a sample",
@@ -135,6 +135,12 @@ const std::array<OpMutant, 27> kOpMutants = {{
      {"add_rms_norm"}},
     {"residual_rounded_early", "rounding", "the norm sees the sum rounded to bf16", "none known", OpBug::kResidualEarly, {"add_rms_norm"}},
     {"heads_together", "axis", "one mean square over all heads of a position", "none known", OpBug::kHeadsTogether, {"qk_norm"}},
+    {"graph_fused",
+     "graph fusion",
+     "takes every graph that looks like layer_norm for it",
+     "none known; ONNX Runtime's LayerNormFusion takes Pow(d, 4) for Pow(d, 2)",
+     OpBug::kGraphFused,
+     {"layer_norm_graph"}},
     {"rms_sample", "statistics", "divides the sum of squares by n - 1", "FastNN#11, mlx#3817", OpBug::kSampleMean, {"rms"}},
 }};
 
@@ -152,6 +158,7 @@ class OpKernel {
     if (in_.op == "batch_norm") return batch_norm();
     if (in_.op == "add_rms_norm") return add_rms_norm();
     if (in_.op == "qk_norm") return qk_norm();
+    if (in_.op == "layer_norm_graph") return graph();
     if (in_.op == "lp_normalize" || in_.op == "channel_layer_norm" || in_.groups > 0) {
       for (std::int64_t r = 0; r < map_.rows; ++r) in_.op == "lp_normalize" ? normalize_row(r, y) : layer_norm_row(r, y);
     } else {
@@ -316,6 +323,26 @@ class OpKernel {
   }
   OpOutputs qk_norm() const {
     return {{"q_out", head_norm(in_.shape, in_.x, in_.weight)}, {"k_out", head_norm(in_.key_shape, in_.k, in_.k_weight)}};
+  }
+
+  // ---- layer_norm_graph ----
+
+  OpOutputs graph() const {
+    std::vector<double> y(in_.x.size());
+    for (std::int64_t r = 0; r < map_.rows; ++r) graph_row(r, has(OpBug::kGraphFused) ? GraphPattern::kExact : in_.pattern, y);
+    return {{"y", std::move(y)}};
+  }
+  void graph_row(std::int64_t r, GraphPattern pattern, std::vector<double>& y) const {
+    const T mean = sum([&](std::int64_t j) { return x(r, j); }) / count();
+    const auto d = [&](std::int64_t j) { return x(r, j) - mean; };
+    const T powers = sum([&](std::int64_t j) { return pattern == GraphPattern::kExponent4 ? d(j) * d(j) * (d(j) * d(j)) : d(j) * d(j); });
+    const T root = std::sqrt(powers / count() + epsilon());
+    for (std::int64_t j = 0; j < map_.cols; ++j) {
+      const T quotient = pattern == GraphPattern::kSwappedDivision      ? root / d(j)
+                         : pattern == GraphPattern::kSwappedSubtraction ? (mean - x(r, j)) / root
+                                                                        : d(j) / root;
+      y[element(r, j)] = static_cast<double>(quotient * weight(r, j) + static_cast<T>(in_.bias[parameter(r, j)]));
+    }
   }
 
   // ---- norms ----

@@ -43,6 +43,7 @@ enum class OpBug : std::uint8_t {
   kResidualNotAdded,   // residual_new is x
   kResidualEarly,      // the norm sees the sum rounded to bf16
   kHeadsTogether,      // one mean square over all heads of a position
+  kGraphFused,         // layer_norm for every graph that looks like it
 };
 
 struct OpMutant {
@@ -70,6 +71,7 @@ struct OpInputs {
   std::vector<double> k, k_weight;
   double epsilon = 0, weight_offset = 0, p = 2, learning_rate = 0;
   EpsilonMode epsilon_mode = EpsilonMode::kNone;
+  GraphPattern pattern = GraphPattern::kExact;  // of layer_norm_graph
 };
 // All outputs of the op by name, in row-major order, not yet rounded to their storage types.
 using OpOutputs = std::vector<std::pair<std::string, std::vector<double>>>;

@@ -59,12 +59,8 @@ OpInputs inputs_of(const Case& c) {
   in.weight_offset = c.number("weight_offset", 0);
   in.p = c.number("p", 2);
   in.learning_rate = c.number("learning_rate", 0);
-  const std::string mode = c.text("epsilon_mode", "none");
-  in.epsilon_mode = mode == "add_inside"    ? EpsilonMode::kAddInside
-                    : mode == "add_outside" ? EpsilonMode::kAddOutside
-                    : mode == "max_norm"    ? EpsilonMode::kMaxNorm
-                    : mode == "max_square"  ? EpsilonMode::kMaxSquare
-                                            : EpsilonMode::kNone;
+  in.epsilon_mode = epsilon_mode_from_name(c.text("epsilon_mode", "none"));
+  in.pattern = graph_pattern_from_name(c.text("pattern", "exact"));
   return in;
 }
 
