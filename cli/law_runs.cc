@@ -54,10 +54,6 @@ Tensor shifted(const Tensor& x) {
 
 constexpr int kThreads = 4;  // of the process that a single-threaded one is compared with
 
-bool same_bits(const Tensor& a, std::int64_t i, const Tensor& b, std::int64_t j) {
-  return a.bits(i) == b.bits(j) || (is_nan_bits(a.dtype, a.bits(i)) && is_nan_bits(b.dtype, b.bits(j)));
-}
-
 }  // namespace
 
 std::vector<LawRun> law_runs(const Case& c) {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <system_error>
 
 #include "cli/command.h"
+#include "core/files.h"
+#include "core/replace_all.h"
 #include "harness/run/paths.h"
 
 namespace normfuzz {
@@ -37,44 +37,28 @@ bool is_name(const std::string& s) {
          std::all_of(s.begin(), s.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
-std::string replaced(std::string text, std::string_view mark, const std::string& value) {
-  for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + value.size()))
-    text.replace(at, mark.size(), value);
-  return text;
-}
+constexpr std::size_t kMaxTemplateBytes = 1 << 16;
 
 Result<std::string> template_text(const std::string& file) {
-  const std::string path = worker_directory() + "/new_target/" + file;
-  std::ifstream in(path);
-  if (!in) return Error{path + ": cannot be read, expected a template beside the program"};
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-Status write(const fs::path& path, const std::string& text) {
-  std::ofstream out(path);
-  out << text;
-  out.close();
-  if (!out) return Error{path.string() + ": cannot be written"};
-  return Unit{};
+  return read_file(worker_directory() + "/new_target/" + file, kMaxTemplateBytes);
 }
 
 // Both files in a folder of another name, which is renamed when whole.
 Status scaffold(const Kind& kind, const std::string& name, const fs::path& folder) {
-  const Result<std::string> code = template_text(kind.file), manifest = template_text("manifest.toml"), rows = template_text("rows.inc");
+  Result<std::string> code = template_text(kind.file), manifest = template_text("manifest.toml"), rows = template_text("rows.inc");
   for (const auto* read : {&code, &manifest, &rows})
     if (!*read) return Error{read->error()};
+  replace_all(*code, "@ROWS@", *rows);
+  replace_all(*manifest, "@KIND@", kind.manifest_kind);
+  replace_all(*manifest, "@DTYPES@", kind.dtypes);
+  for (auto* text : {&code, &manifest}) replace_all(**text, "@NAME@", name);
   const fs::path temporary = folder.string() + ".part";
   std::error_code error;
   fs::remove_all(temporary, error);
   if (!fs::create_directories(temporary, error)) return Error{temporary.string() + ": cannot be made: " + error.message()};
-  const std::string extension = fs::path(kind.file).extension().string();
-  const std::string source = replaced(replaced(*code, "@ROWS@", *rows), "@NAME@", name);
-  std::string promises = replaced(*manifest, "@NAME@", name);
-  promises = replaced(replaced(promises, "@KIND@", kind.manifest_kind), "@DTYPES@", kind.dtypes);
-  if (const Status done = write(temporary / (name + extension), source); !done) return done;
-  if (const Status done = write(temporary / "manifest.toml", promises); !done) return done;
+  const fs::path source = temporary / (name + fs::path(kind.file).extension().string());
+  if (const Status done = write_file_atomically(source.string(), *code); !done) return done;
+  if (const Status done = write_file_atomically((temporary / "manifest.toml").string(), *manifest); !done) return done;
   fs::rename(temporary, folder, error);
   if (error) return Error{folder.string() + ": cannot be made: " + error.message()};
   return Unit{};

@@ -1,5 +1,6 @@
 #include "core/dtype.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -98,6 +99,12 @@ void store_bits(DType d, void* element, std::uint64_t bits) {
       return;
     }
   }
+}
+
+double nearest_finite(DType d, double value) {
+  const double limit = format_of(d).max_finite;
+  if (std::isnan(value)) return limit;
+  return value_from_bits(d, bits_from_value(d, std::clamp(value, -limit, limit)));
 }
 
 std::uint64_t next_up_bits(DType d, std::uint64_t bits) {

@@ -43,6 +43,9 @@ double value_from_bits(DType d, std::uint64_t bits);
 // `value` rounded to nearest even into `d`; overflow gives an infinity, NaN the canonical quiet NaN.
 std::uint64_t bits_from_value(DType d, double value);
 
+// The same into the finite numbers of `d`: its largest one, with the sign, where that overflows; for NaN the positive one.
+double nearest_finite(DType d, double value);
+
 // True if `value` (not NaN) survives storage in `d` unchanged, or is NaN.
 bool representable(DType d, double value);
 

@@ -25,6 +25,10 @@ Tensor dense(Tensor t) {
   return t;
 }
 
+bool same_bits(const Tensor& a, std::int64_t i, const Tensor& b, std::int64_t j) {
+  return a.bits(i) == b.bits(j) || (is_nan_bits(a.dtype, a.bits(i)) && is_nan_bits(b.dtype, b.bits(j)));
+}
+
 Tensor Tensor::zeros(DType dtype, std::vector<std::int64_t> shape) {
   Tensor t;
   t.dtype = dtype;

@@ -51,6 +51,9 @@ std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape);
 // The same elements, dense, at offset 0, aligned.
 Tensor dense(Tensor t);
 
+// Two elements hold the same bits; NaNs are equal whatever their payloads.
+bool same_bits(const Tensor& a, std::int64_t i, const Tensor& b, std::int64_t j);
+
 // Product of the extents, or -1 if an extent is negative or the product leaves 63 bits.
 std::int64_t checked_size(const std::vector<std::int64_t>& shape);
 

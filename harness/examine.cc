@@ -26,17 +26,12 @@ std::vector<Case> with_finite_rows(const Case& c, const CaseRows& rows) {
   return {std::move(replaced)};
 }
 
-// NaN payloads count as equal NaNs.
-bool same_bits(const Tensor& p, const Tensor& q, std::int64_t i) {
-  return p.bits(i) == q.bits(i) || (is_nan_bits(p.dtype, p.bits(i)) && is_nan_bits(q.dtype, q.bits(i)));
-}
-
 // First element of any output whose bits differ between two runs.
 std::optional<OutputElement> first_difference(const Outcome& a, const Outcome& b) {
   for (std::size_t k = 0; k < a.outputs.size() && k < b.outputs.size(); ++k) {
     const Tensor &p = a.outputs[k].second, &q = b.outputs[k].second;
     for (std::int64_t i = 0, n = std::min(p.size(), q.size()); i < n; ++i)
-      if (!same_bits(p, q, i)) return OutputElement{static_cast<int>(k), i};
+      if (!same_bits(p, i, q, i)) return OutputElement{static_cast<int>(k), i};
   }
   return std::nullopt;
 }
@@ -48,10 +43,11 @@ std::optional<OutputElement> first_difference_of_rows(const Outcome& a, const Ou
     if (a.outputs[k].second.size() != b.outputs[k].second.size()) return std::nullopt;
   for (std::int64_t s = 0; s < rows.slices(); ++s) {
     if (rows.is_sums(s) || !rows.finite(s)) continue;
-    for (std::int64_t i = 0; i < rows.slice_size(s); ++i)
-      if (const OutputElement e = rows.element(s, i);
-          !same_bits(a.outputs[static_cast<std::size_t>(e.output)].second, b.outputs[static_cast<std::size_t>(e.output)].second, e.index))
-        return e;
+    for (std::int64_t i = 0; i < rows.slice_size(s); ++i) {
+      const OutputElement e = rows.element(s, i);
+      const auto output = static_cast<std::size_t>(e.output);
+      if (!same_bits(a.outputs[output].second, e.index, b.outputs[output].second, e.index)) return e;
+    }
   }
   return std::nullopt;
 }

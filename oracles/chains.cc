@@ -1,6 +1,7 @@
 #include "oracles/chains.h"
 
 #include <bit>
+#include <cmath>
 #include <limits>
 
 namespace normfuzz {
@@ -90,6 +91,12 @@ bool statistics_overflow(const RowStatistics& row, const Contract& c, const Mome
 
 // Division by n, or multiplication by a rounded 1/n: k = 2 roundings, none for a power of two; one more when n itself is rounded.
 // ERROR_MODEL 'Mean, two_pass'.
+Up read_error(double stored, const Contract& contract, const RoundingProfile& profile) {
+  const double rounded = value_from_bits(contract.accumulate, bits_from_value(contract.accumulate, stored));
+  const double flushed = std::fabs(stored) < profile.eta_input ? std::fabs(stored) : 0;
+  return Up(std::fabs(rounded - stored) * (1 + 0x1p-52)) + Up(flushed);
+}
+
 Up divided_by_count(Up magnitude, Up radius, std::int64_t n, const RoundingProfile& p) {
   if (n == 1) return radius;
   const double k = (power_of_two(n) ? 0 : 2) + (p.representable_count ? 0 : 1);

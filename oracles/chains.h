@@ -51,6 +51,8 @@ struct MomentsRadius {
 inline bool leaves_range(double variance, double epsilon, const RoundingProfile& p) {
   return !((Up(variance) + Up(epsilon)) * (Up(1) + Up(4 * p.u)) < Up(p.max));
 }
+// How far a stored number is from what a kernel reads: a wider type rounded to the accumulation type, a subnormal read as 0.
+Up read_error(double stored, const Contract& contract, const RoundingProfile& profile);
 // Radius of `magnitude` / n, computed from a sum of that radius by a division, or a multiplication by a rounded 1/n.
 Up divided_by_count(Up magnitude, Up radius, std::int64_t n, const RoundingProfile& p);
 // The profile of statistics: without underflow where the contract is robust.

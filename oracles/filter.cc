@@ -130,10 +130,6 @@ class LanesArithmetic {
 
   // Running statistics as stored: no sum, so no error of the reference; of a kernel only that of reading them.
   Moments given(const RowInputs& row) const {
-    const auto read_error = [&](double v, const Contract& c, const RoundingProfile& p) {
-      const double rounded = value_from_bits(c.accumulate, bits_from_value(c.accumulate, v));
-      return Up(std::fabs(rounded - v)) * Up(1 + 0x1p-52) + Up(std::fabs(v) < p.eta_input ? std::fabs(v) : 0);
-    };
     Moments out{{row.mean}, {}};
     Statistic& s = out.variance;
     s.value = s.lower = row.variance;

@@ -8,6 +8,7 @@
 #include "core/case_io.h"
 #include "core/hex_float.h"
 #include "core/json_document.h"
+#include "core/replace_all.h"
 #include "harness/shrink/edit.h"
 #include "oracles/ops/op.h"
 #include "reports/bugzoo_entry.h"
@@ -135,10 +136,6 @@ def report(bits):
 )py";
 
 using Words = std::vector<std::pair<std::string, std::string>>;
-
-void replace_all(std::string& text, const std::string& from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
-}
 
 std::string hex_bits(const Tensor& t, std::string_view suffix) {
   std::string out;

@@ -9,16 +9,9 @@
 namespace normfuzz {
 namespace {
 
-// Into the finite numbers of d. (A NaN is what lies two steps above the largest of them.)
-double stored(DType d, double v) {
-  const double limit = format_of(d).max_finite;
-  if (std::isnan(v)) return limit;
-  return value_from_bits(d, bits_from_value(d, std::clamp(v, -limit, limit)));
-}
-
 double epsilon_near(double v) {
   const FloatFormat& f = format_of(DType::kF32);
-  return stored(DType::kF32, std::clamp(v, f.smallest_normal, 0x1p100));
+  return nearest_finite(DType::kF32, std::clamp(v, f.smallest_normal, 0x1p100));
 }
 
 // Exponents of the normal range's arenas: there every product of the chains, d s g and squares included, is far above the subnormals of the
@@ -40,15 +33,16 @@ double between_powers(double v, int low, int high) {
 void keep_in_arena(RowCandidate& row) {
   if (row.arena == Arena::kExtreme) return;
   const NormalRange range = normal_range(row.storage, row.accumulate);
-  for (double& v : row.x) v = stored(row.storage, between_powers(v, range.x_low, range.x_high));
+  for (double& v : row.x) v = nearest_finite(row.storage, between_powers(v, range.x_low, range.x_high));
   const bool cotangent = find_op(row.op)->affine();  // dy, else b
   for (double& v : row.other)
-    v = stored(row.storage, between_powers(v, cotangent ? range.weight_low : range.x_low, cotangent ? range.weight_high : range.x_high));
-  for (double& v : row.weight) v = stored(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
+    v = nearest_finite(row.storage,
+                       between_powers(v, cotangent ? range.weight_low : range.x_low, cotangent ? range.weight_high : range.x_high));
+  for (double& v : row.weight) v = nearest_finite(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
   for (double& v : row.bias)
-    v = row.arena != Arena::kBiased ? 0 : stored(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
-  for (double& v : row.running_mean) v = stored(row.weight_dtype, between_powers(v, range.x_low, range.x_high));
-  for (double& v : row.running_variance) v = stored(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
+    v = row.arena != Arena::kBiased ? 0 : nearest_finite(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
+  for (double& v : row.running_mean) v = nearest_finite(row.weight_dtype, between_powers(v, range.x_low, range.x_high));
+  for (double& v : row.running_variance) v = nearest_finite(row.weight_dtype, between_powers(v, range.weight_low, range.weight_high));
   if (row.epsilon != 0) row.epsilon = between_powers(row.epsilon, range.epsilon_low, range.epsilon_high);
 }
 
@@ -135,7 +129,7 @@ double& any_of(std::vector<double>& v, Stream& s) { return v[s.below(v.size())];
 void change_row(RowCandidate& row, Stream& s) {
   const double factor = 0.5 + 1.5 * s.uniform(), shift = s.gaussian() * std::fabs(any_of(row.x, s));
   const bool scale = s.chance(50);
-  for (double& v : row.x) v = stored(row.storage, scale ? v * factor : v + shift);
+  for (double& v : row.x) v = nearest_finite(row.storage, scale ? v * factor : v + shift);
 }
 
 }  // namespace
@@ -183,7 +177,7 @@ void draw_other(RowCandidate& row, Stream& s, bool cotangent, double scale) {
     if (cotangent) v = kind == 0 ? g : kind == 1 ? (i == only ? 1 : 0) : kind == 2 ? 1 + 0.01 * g : random_parameter(s, 8);
     if (!cotangent && kind == 1) v = row.x[i] * (1 + static_cast<double>(s.between(-4, 4)) * ulp);
     if (!cotangent && kind == 2) v = row.x[i] + 0.01 * scale * g;
-    row.other.push_back(stored(row.storage, v));
+    row.other.push_back(nearest_finite(row.storage, v));
   }
 }
 
@@ -205,13 +199,13 @@ void draw_norm_parameters(RowCandidate& row, Stream& s, double scale) {
 void draw_running_statistics(RowCandidate& row, Stream& s, double scale) {
   row.training = s.chance(60);
   row.sample_variance = row.size() > 1 && s.chance(50);
-  row.momentum = stored(DType::kF32, s.chance(30) ? 0.1 : s.uniform());
+  row.momentum = nearest_finite(DType::kF32, s.chance(30) ? 0.1 : s.uniform());
   for (std::int64_t r = 0; r < row.rows; ++r) {
     const double mean = s.gaussian(), variance = s.uniform();
     const bool near = s.chance(40);
     const double x = any_of(row.x, s);
-    row.running_mean.push_back(stored(row.weight_dtype, near ? x : scale * mean));
-    row.running_variance.push_back(stored(row.weight_dtype, scale * scale * variance));
+    row.running_mean.push_back(nearest_finite(row.weight_dtype, near ? x : scale * mean));
+    row.running_variance.push_back(nearest_finite(row.weight_dtype, scale * scale * variance));
   }
 }
 
@@ -244,12 +238,12 @@ RowCandidate random_candidate(Stream& s, Arena arena, const std::string& op, DTy
   const bool summed = info.shape == OutputShape::kGradients || info.shape == OutputShape::kUpdate || info.shape == OutputShape::kStatistics;
   if (summed) row.rows = static_cast<std::int64_t>(1 + s.below(5));
   for (std::int64_t i = 0; i < n * row.rows; ++i)
-    row.x.push_back(stored(storage, scale * (mean + shape_value(s, regime, i, n, 2 * format_of(storage).unit_roundoff))));
+    row.x.push_back(nearest_finite(storage, scale * (mean + shape_value(s, regime, i, n, 2 * format_of(storage).unit_roundoff))));
   const double parameter_octaves = extreme ? 2.0 * octaves : narrow ? 4 : 8;
   const bool unit = s.chance(30), no_bias = unit || s.chance(40);
   for (std::int64_t i = 0; i < n; ++i) {
-    row.weight.push_back(stored(row.weight_dtype, unit ? 1 : random_parameter(s, parameter_octaves)));
-    row.bias.push_back(stored(row.weight_dtype, no_bias ? 0 : random_parameter(s, 2 * parameter_octaves)));
+    row.weight.push_back(nearest_finite(row.weight_dtype, unit ? 1 : random_parameter(s, parameter_octaves)));
+    row.bias.push_back(nearest_finite(row.weight_dtype, no_bias ? 0 : random_parameter(s, 2 * parameter_octaves)));
   }
   const double relative = std::ldexp(1.0, static_cast<int>(s.between(narrow ? -8 : -24, narrow ? 8 : 16)));
   row.epsilon = s.chance(30) && !narrow ? epsilon_near(1e-5) : epsilon_near(scale * scale * relative);
@@ -260,7 +254,7 @@ RowCandidate random_candidate(Stream& s, Arena arena, const std::string& op, DTy
                   [](const InputSpec& i) { return i.name == "dy" || i.name == "b" || i.name == "residual"; }))
     draw_other(row, s, info.affine(), scale);
   if (!info.affine()) draw_norm_parameters(row, s, scale);
-  if (info.shape == OutputShape::kUpdate) row.learning_rate = stored(DType::kF32, std::exp2(-10 * s.uniform()));
+  if (info.shape == OutputShape::kUpdate) row.learning_rate = nearest_finite(DType::kF32, std::exp2(-10 * s.uniform()));
   keep_in_arena(row);
   return row;
 }
@@ -272,7 +266,7 @@ void mutate(RowCandidate& row, Stream& s) {
       case 10:
       case 11: {
         double& v = any_of(row.other, s);
-        v = stored(row.storage, tweak(v, row.storage, s));
+        v = nearest_finite(row.storage, tweak(v, row.storage, s));
         break;
       }
       case 3:
@@ -280,12 +274,12 @@ void mutate(RowCandidate& row, Stream& s) {
         break;
       case 4: {
         double& w = any_of(row.weight, s);
-        w = stored(row.weight_dtype, tweak(w, row.weight_dtype, s));
+        w = nearest_finite(row.weight_dtype, tweak(w, row.weight_dtype, s));
         break;
       }
       case 5: {
         double& b = any_of(row.bias, s);
-        b = stored(row.weight_dtype, tweak(b, row.weight_dtype, s));
+        b = nearest_finite(row.weight_dtype, tweak(b, row.weight_dtype, s));
         break;
       }
       case 6:
@@ -297,15 +291,15 @@ void mutate(RowCandidate& row, Stream& s) {
         break;
       default: {
         double& x = any_of(row.x, s);
-        x = stored(row.storage, tweak(x, row.storage, s));
+        x = nearest_finite(row.storage, tweak(x, row.storage, s));
       }
     }
   }
   if (!row.running_mean.empty() && s.chance(40)) {
     double& v = any_of(s.chance(50) ? row.running_mean : row.running_variance, s);
-    const double changed = stored(row.weight_dtype, tweak(v, row.weight_dtype, s));
+    const double changed = nearest_finite(row.weight_dtype, tweak(v, row.weight_dtype, s));
     v = v >= 0 && changed < 0 ? v : changed;  // a variance stays one
-    if (s.chance(20)) row.momentum = stored(DType::kF32, s.uniform());
+    if (s.chance(20)) row.momentum = nearest_finite(DType::kF32, s.uniform());
   }
   keep_in_arena(row);
 }

@@ -122,16 +122,16 @@ Geometry single_channels(Stream s, Extent extent, Case& c) {
   return images(s, c, extent.rows / channels, channels, 1, extent.cols, 3);
 }
 
-// Rows are one channel of all samples. A channel of one number has no sample variance.
+// Rows are one channel of all samples.
 Geometry channels_of_batch(Stream s, Extent extent, Case& c) {
   const std::int64_t samples = draw_divisor(s, extent.cols);
-  if (extent.cols < 2) c.params["variance"] = std::string("population");
   return images(s, c, samples, extent.rows, 1, extent.cols / samples, 2, true);
 }
 
-Geometry channels_of_batch_gradient(Stream s, Extent extent, Case& c) {
-  const std::int64_t samples = draw_divisor(s, extent.cols);
-  return images(s, c, samples, extent.rows, 1, extent.cols / samples, 2, true);
+// With a running variance, which a channel of one number has no sample of.
+Geometry channels_of_running_batch(Stream s, Extent extent, Case& c) {
+  if (extent.cols < 2) c.params["variance"] = std::string("population");
+  return channels_of_batch(s, extent, c);
 }
 
 // Rows are the heads of q; k has as many heads, one, or another number.
@@ -179,12 +179,12 @@ const std::vector<OpPlan>& op_plans() {
       {"channel_layer_norm_sgd", {kX, kDy, kPresentWeight, kBias}, channels, layer_norm_sgd_parameters, Sizes::kSpatial},
       {"group_norm", {kX, kWeight, kBias}, channel_groups, layer_norm_parameters, Sizes::kSpatial},
       {"instance_norm", {kX, kWeight, kBias}, single_channels, layer_norm_parameters, Sizes::kSpatial},
-      {"batch_norm", {kX, kWeight, kBias, kRunningMean, kRunningVariance}, channels_of_batch, batch_norm_parameters, Sizes::kSmall},
+      {"batch_norm", {kX, kWeight, kBias, kRunningMean, kRunningVariance}, channels_of_running_batch, batch_norm_parameters, Sizes::kSmall},
       {"add_rms_norm", {kX, kResidual, kWeight}, last_dimension, rms_norm_parameters, Sizes::kSmall},
       {"qk_norm", {kQ, kK, kQWeight, kKWeight}, query_heads, layer_norm_parameters, Sizes::kSmall},
       {"group_norm_backward", {kX, kDy, kWeight}, channel_groups, layer_norm_parameters, Sizes::kSpatial},
       {"instance_norm_backward", {kX, kDy, kWeight}, single_channels, layer_norm_parameters, Sizes::kSpatial},
-      {"batch_norm_backward", {kX, kDy, kWeight}, channels_of_batch_gradient, layer_norm_parameters, Sizes::kSmall},
+      {"batch_norm_backward", {kX, kDy, kWeight}, channels_of_batch, layer_norm_parameters, Sizes::kSmall},
       {"layer_norm_graph", {kX, kWeight, kBias}, last_dimension, layer_norm_graph_parameters, Sizes::kSmall},
   };
   return plans;

@@ -22,12 +22,6 @@ Moments moments_of(const std::vector<double>& row) {
   return std::isfinite(mean) && std::isfinite(variance) ? Moments{mean, variance} : Moments{};
 }
 
-// A finite number of d.
-double stored(DType d, double v) {
-  const double r = value_from_bits(d, bits_from_value(d, v));
-  return std::isfinite(r) ? r : std::copysign(format_of(d).max_finite, v);
-}
-
 }  // namespace
 
 std::optional<Tensor> draw_running_statistic(const Stream& root, const RowSetting& setting, const Tensor& x, DType dtype, bool variance,
@@ -55,7 +49,7 @@ std::optional<Tensor> draw_running_statistic(const Stream& root, const RowSettin
       v = bell;
     else
       v = wide;
-    t.set_value(r, stored(dtype, variance ? std::fabs(v) : v));
+    t.set_value(r, nearest_finite(dtype, variance ? std::fabs(v) : v));
   }
   draw_parameter_layout(root.sub(variance ? "running variance layout" : "running mean layout"), t, false);
   return t;

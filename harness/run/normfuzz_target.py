@@ -17,11 +17,16 @@ where there is no such kernel and Rejected where the arguments are refused; any 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
+import struct
 from typing import Any, Callable, Iterable
 
-__all__ = ["op", "target", "threads", "Unsupported", "Rejected"]
+__all__ = [
+    "op", "rejecting", "target", "threads", "Unsupported", "Rejected",
+    "first_normalized", "channel_axis", "image_channel_axis", "weight_of_old",
+]  # fmt: skip
 
 
 class Unsupported(Exception):
@@ -52,6 +57,25 @@ def op(*names: str) -> Callable[[Function], Function]:
     return register
 
 
+def rejecting(errors: type | tuple[type, ...], reason: Callable[[Any], str]) -> Callable[..., Callable[[Function], Function]]:
+    """`op` for a framework that refuses by exceptions of its own: they become rejections with `reason(error)`."""
+
+    def register(*names: str) -> Callable[[Function], Function]:
+        def decorate(function: Function) -> Function:
+            @functools.wraps(function)
+            def call(**arguments: Any) -> Any:
+                try:
+                    return function(**arguments)
+                except errors as error:
+                    raise Rejected(reason(error)) from None
+
+            return op(*names)(call)
+
+        return decorate
+
+    return register
+
+
 def target(*, version: str | Callable[[], str]) -> None:
     """Tells the version of the framework behind this target; it appears in every report."""
     global _version
@@ -61,6 +85,34 @@ def target(*, version: str | Callable[[], str]) -> None:
 def threads() -> int:
     """How many threads this process may use; 1 but for the runs that look whether that number changes a bit."""
     return int(os.environ.get("NORMFUZZ_THREADS", "1"))
+
+
+# ---- what the parameters of a call mean, for adapters ----
+
+
+def first_normalized(x: Any, normalized_axis: int) -> int:
+    """The first dimension of a row of layer_norm or rms_norm, 0 .. ndim - 1."""
+    if x.ndim == 0:
+        raise Unsupported("a scalar has no axis to normalize")
+    return normalized_axis % x.ndim
+
+
+def channel_axis(x: Any, layout: str) -> int:
+    """Of channel_layer_norm: nchw of rank 3 is one image, CHW."""
+    return 0 if layout == "nchw" and x.ndim == 3 else image_channel_axis(x, layout)
+
+
+def image_channel_axis(x: Any, layout: str) -> int:
+    """Of group, instance and batch norm: the first dimension is the batch."""
+    return x.ndim - 1 if layout == "nhwc" else 1
+
+
+def weight_of_old(momentum: float) -> float:
+    """1 - momentum, for a framework whose momentum is the weight of the old statistics and a float32."""
+    old = 1.0 - momentum
+    if struct.unpack("f", struct.pack("f", old))[0] != old:
+        raise Unsupported("1 - momentum, which the operator takes, is no float32")
+    return old
 
 
 def version_text() -> str:

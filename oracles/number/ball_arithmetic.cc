@@ -49,8 +49,8 @@ BallArithmetic::Moments BallArithmetic::moments(const RowInputs& row) const {
 // There is no statistic to scale here: also of a robust kernel x - mean and variance + epsilon may leave the range.
 BallArithmetic::Moments BallArithmetic::given(const RowInputs& row) const {
   MomentsRadius r;
-  r.mean = read_error(row.mean);
-  r.variance = read_error(row.variance);
+  r.mean = read_error(row.mean, contract_, profile_);
+  r.variance = read_error(row.variance, contract_, profile_);
   if (leaves_range(row.variance, row.epsilon, profile_)) r.limit = Limit::kOverflow;
   return {{Interval(row.mean), r.mean, true}, {Interval(row.variance), r}};
 }
@@ -112,8 +112,6 @@ BallNumber BallArithmetic::constant(double parameter) const {
   const double rounded = value_from_bits(contract_.accumulate, bits_from_value(contract_.accumulate, parameter));
   return {Interval(parameter), std::fabs(rounded - parameter) * (1 + 0x1p-52), Limit::kNone, &format_};
 }
-
-Up BallArithmetic::read_error(double stored) const { return constant(stored).radius + value(stored).radius; }
 
 BallNumber BallArithmetic::stored_between(BallNumber a) const {
   if (!(profile_.output_u > 0)) return a;

@@ -152,8 +152,6 @@ class BallArithmetic {
   }
 
  private:
-  // How far a stored number is from what a kernel reads: a wider type rounded to the accumulation type, a subnormal flushed.
-  Up read_error(double stored) const;
   // After a rounding to the storage type in between.
   Number stored_between(Number a) const;
   struct Magnitudes {

@@ -146,9 +146,6 @@ double in_ulps(double difference, double at, DType storage) {
   return std::fabs(difference) / std::max(std::ldexp(1.0, std::ilogb(size) - f.precision + 1), f.smallest_subnormal);
 }
 
-bool same_bits(const Tensor& a, std::int64_t i, const Tensor& b, std::int64_t j) {
-  return a.bits(i) == b.bits(j) || (is_nan_bits(a.dtype, a.bits(i)) && is_nan_bits(b.dtype, b.bits(j)));
-}
 bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 PropertyResult holds() { return {}; }

@@ -73,8 +73,7 @@ bool beyond(const Interval& difference, const Interval& allowed);
 double middle(const Interval& a);
 
 double in_ulps(double difference, double at, DType storage);
-bool same_bits(const Tensor& a, std::int64_t i, const Tensor& b, std::int64_t j);  // NaNs are equal
-bool same_number(double a, double b);                                              // +0 and -0 are, NaNs are
+bool same_number(double a, double b);  // +0 and -0 are, NaNs are
 
 PropertyResult holds();
 PropertyResult vacant();

@@ -164,8 +164,8 @@ struct RowAxes {
     const std::int64_t members = channels / groups;
     outer = {{channel, groups, members, members}};
     inner = {{channel, members, 1, 1}};
-    (call.op().starts_with("batch_norm") ? inner : outer)
-        .insert((call.op().starts_with("batch_norm") ? inner : outer).begin(), {0, t.shape[0]});
+    std::vector<RowAxis>& with_batch = call.op().starts_with("batch_norm") ? inner : outer;
+    with_batch.insert(with_batch.begin(), {0, t.shape[0]});
     for (std::int32_t i = 1; i < t.ndim; ++i)
       if (i != channel) inner.push_back({i, t.shape[i]});
     parameters = {channel};
@@ -244,6 +244,8 @@ class RowCall {
       }
     weight = parameter(call, weight_name, 1);
     bias = parameter(call, "bias", 0);
+    if (!parameters_by_column())
+      for (auto* v : {&weight_row_, &bias_row_}) v->resize(static_cast<std::size_t>(cols()));
     given_moments = call.op() == "batch_norm" && call.integer("training", 0) == 0;
     if (given_moments || call.input("running_mean") != nullptr) {
       if (call.input("running_mean") == nullptr || call.input("running_var") == nullptr) throw Rejected("running statistics are missing");
@@ -274,13 +276,16 @@ class RowCall {
   }
   // Weight and bias of a row are valid until the next call.
   RowInputs row(std::int64_t r, const double* x, const double* other) const {
-    weight_row_.resize(static_cast<std::size_t>(cols()));
-    bias_row_.resize(static_cast<std::size_t>(cols()));
-    for (std::int64_t i = 0; i < cols(); ++i) {
-      weight_row_[static_cast<std::size_t>(i)] = weight[static_cast<std::size_t>(parameter(r, i))];
-      bias_row_[static_cast<std::size_t>(i)] = bias[static_cast<std::size_t>(parameter(r, i))];
+    for (std::size_t i = 0; i < weight_row_.size(); ++i) {
+      const auto at = static_cast<std::size_t>(parameter(r, static_cast<std::int64_t>(i)));
+      weight_row_[i] = weight[at];
+      bias_row_[i] = bias[at];
     }
-    RowInputs row{cols(), x, weight_row_.data(), bias_row_.data(), epsilon, weight_offset, other, p, epsilon_mode, learning_rate};
+    const auto of_row = [&](const std::vector<double>& all, const std::vector<double>& own) {
+      return own.empty() ? all.data() : own.data();
+    };
+    RowInputs row{cols(),       x, of_row(weight, weight_row_), of_row(bias, bias_row_), epsilon, weight_offset, other, p, epsilon_mode,
+                  learning_rate};
     row.pattern = pattern;
     row.given_moments = given_moments;
     row.sample_variance = sample_variance;
@@ -302,6 +307,12 @@ class RowCall {
   std::vector<double> weight, bias;                    // by parameter(); ones and zeros when absent
 
  private:
+  // Every row takes the weights 0, 1, .. in this order.
+  bool parameters_by_column() const {
+    for (std::size_t i = 0; i < parameter_.size(); ++i)
+      if (parameter_[i] != static_cast<std::int64_t>(i)) return false;
+    return std::all_of(first_parameter_.begin(), first_parameter_.end(), [](std::int64_t first) { return first == 0; });
+  }
   void require_shape(const DLTensor& t, const std::string& name, const std::vector<std::int32_t>& axes) const {
     bool same = t.ndim == static_cast<std::int32_t>(axes.size());
     for (std::int32_t i = 0; same && i < t.ndim; ++i) same = t.shape[i] == first_.shape[axes[static_cast<std::size_t>(i)]];
@@ -327,7 +338,7 @@ class RowCall {
   Rows x_;
   std::optional<Rows> other_;
   std::vector<std::int64_t> first_parameter_, parameter_;  // of a row, and of an element in it
-  mutable std::vector<double> weight_row_, bias_row_;
+  mutable std::vector<double> weight_row_, bias_row_;      // of the row handed out last; empty where every row takes `weight` itself
 };
 
 }  // namespace normfuzz

@@ -14,7 +14,7 @@ import numpy as np
 import ctranslate2
 from ctranslate2.specs import TransformerEncoderModelSpec, TransformerEncoderSpec
 
-from normfuzz_target import Rejected, Unsupported, op, target, threads
+from normfuzz_target import Rejected, Unsupported, first_normalized, op, target, threads
 
 MAX_ROWS = 4096  # a vocabulary of that size
 
@@ -64,11 +64,10 @@ def load(model, epsilon: float) -> ctranslate2.Encoder:
 
 
 def run(x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, epsilon: float, normalized_axis: int) -> np.ndarray:
-    if x.ndim == 0:
-        raise Unsupported("a scalar has no axis to normalize")
+    first = first_normalized(x, normalized_axis)
     if any(a is not None and a.dtype != np.float32 for a in (x, weight, bias)):
         raise Unsupported("float32 only: the CPU has no float16 or bfloat16 computation")
-    columns = int(np.prod(x.shape[normalized_axis % x.ndim :]))
+    columns = int(np.prod(x.shape[first:]))
     table = np.ascontiguousarray(x).reshape(-1, columns)
     if len(table) > MAX_ROWS:
         raise Unsupported(f"more than {MAX_ROWS} rows")

@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any, Callable
 
-from normfuzz_target import Unsupported, op, target, threads
+from normfuzz_target import Unsupported, channel_axis, first_normalized, image_channel_axis, op, target, threads
 
 sys.dont_write_bytecode = False  # the host forbids it for this folder; the packages' own bytecode saves two thirds of a later start
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -77,11 +77,6 @@ def channels_last(x: Any, axis: int) -> Any:
     return jnp.moveaxis(x, axis, -1)
 
 
-def channel_axis(x: np.ndarray, layout: str, images: bool = False) -> int:
-    """Of one image [C, H, W] too, where `images` says so."""
-    return x.ndim - 1 if layout == "nhwc" else 0 if images and x.ndim == 3 else 1
-
-
 # ---- layers ----
 
 
@@ -93,9 +88,7 @@ def layer_norm_of(x, weight, bias, epsilon, *, count):
 
 
 def normalized_axes(x: np.ndarray, axis: int) -> int:
-    if x.ndim == 0:
-        raise Unsupported("a scalar has no axis to normalize")
-    return x.ndim - axis % x.ndim
+    return x.ndim - first_normalized(x, axis)
 
 
 @op("layer_norm")
@@ -110,7 +103,7 @@ def channel_norm_of(x, weight, bias, epsilon, *, axis):
 
 @op("channel_layer_norm")
 def channel_layer_norm(x, weight, bias, *, epsilon, layout="nchw"):
-    return call(channel_norm_of, [x, weight, bias], epsilon, axis=channel_axis(x, layout, images=True))
+    return call(channel_norm_of, [x, weight, bias], epsilon, axis=channel_axis(x, layout))
 
 
 def rms_norm_of(x, weight, epsilon, *, count):
@@ -142,7 +135,7 @@ def group_norm_of(x, weight, bias, epsilon, *, axis, groups):
 
 @op("group_norm")
 def group_norm(x, weight, bias, *, groups, epsilon, layout="nchw"):
-    return call(group_norm_of, [x, weight, bias], epsilon, axis=channel_axis(x, layout), groups=groups)
+    return call(group_norm_of, [x, weight, bias], epsilon, axis=image_channel_axis(x, layout), groups=groups)
 
 
 def instance_norm_of(x, weight, bias, epsilon, *, axis):
@@ -152,7 +145,7 @@ def instance_norm_of(x, weight, bias, epsilon, *, axis):
 
 @op("instance_norm")
 def instance_norm(x, weight, bias, *, epsilon, layout="nchw"):
-    return call(instance_norm_of, [x, weight, bias], epsilon, axis=channel_axis(x, layout))
+    return call(instance_norm_of, [x, weight, bias], epsilon, axis=image_channel_axis(x, layout))
 
 
 def batch_norm_of(x, weight, bias, mean, variance, epsilon, of_old=1.0, *, axis, training):
@@ -170,7 +163,7 @@ def batch_norm_of(x, weight, bias, mean, variance, epsilon, of_old=1.0, *, axis,
 
 @op("batch_norm")
 def batch_norm(x, weight, bias, running_mean, running_var, *, epsilon, layout="nchw", training=0, momentum=0.0, variance="population"):
-    tensors, axis = [x, weight, bias, running_mean, running_var], channel_axis(x, layout)
+    tensors, axis = [x, weight, bias, running_mean, running_var], image_channel_axis(x, layout)
     if training and running_mean is not None and variance != "population":
         raise Unsupported("the running variance is the population's")
     # Flax's momentum is the weight of the old value.
@@ -205,7 +198,7 @@ def channel_norm_gradients(*tensors, **static):
 
 @op("channel_layer_norm_backward")
 def channel_layer_norm_backward(x, dy, weight, *, epsilon, layout="nchw"):
-    return call(channel_norm_gradients, [x, dy, weight], epsilon, axis=channel_axis(x, layout, images=True))
+    return call(channel_norm_gradients, [x, dy, weight], epsilon, axis=channel_axis(x, layout))
 
 
 def rms_norm_gradients(x, dy, weight, epsilon, *, count):
@@ -227,7 +220,7 @@ def group_norm_gradients(*tensors, **static):
 
 @op("group_norm_backward")
 def group_norm_backward(x, dy, weight, *, groups, epsilon, layout="nchw"):
-    return call(group_norm_gradients, [x, dy, weight], epsilon, axis=channel_axis(x, layout), groups=groups)
+    return call(group_norm_gradients, [x, dy, weight], epsilon, axis=image_channel_axis(x, layout), groups=groups)
 
 
 def instance_norm_gradients(*tensors, **static):
@@ -236,7 +229,7 @@ def instance_norm_gradients(*tensors, **static):
 
 @op("instance_norm_backward")
 def instance_norm_backward(x, dy, weight, *, epsilon, layout="nchw"):
-    return call(instance_norm_gradients, [x, dy, weight], epsilon, axis=channel_axis(x, layout))
+    return call(instance_norm_gradients, [x, dy, weight], epsilon, axis=image_channel_axis(x, layout))
 
 
 def batch_norm_alone(x, weight, bias, epsilon, *, axis):
@@ -249,4 +242,4 @@ def batch_norm_gradients(*tensors, **static):
 
 @op("batch_norm_backward")
 def batch_norm_backward(x, dy, weight, *, epsilon, layout="nchw"):
-    return call(batch_norm_gradients, [x, dy, weight], epsilon, axis=channel_axis(x, layout))
+    return call(batch_norm_gradients, [x, dy, weight], epsilon, axis=image_channel_axis(x, layout))

@@ -13,7 +13,7 @@ import numpy as np
 import ggml
 from ggml import ggml as g
 
-from normfuzz_target import Unsupported, op, target, threads
+from normfuzz_target import Unsupported, first_normalized, op, target, threads
 
 target(version=f"ggml-python {ggml.__version__} (ggml {g.ggml_version().decode()})")
 
@@ -71,9 +71,7 @@ def usable(x: np.ndarray, dense_rows: bool) -> bool:
 
 def rows(x: np.ndarray, normalized_axis: int, dense_rows: bool) -> np.ndarray:
     """x with what is normalized as its last dimension: as it is where it can be, else a copy of two dimensions."""
-    if x.ndim == 0:
-        raise Unsupported("a scalar has no axis to normalize")
-    axis = normalized_axis % x.ndim
+    axis = first_normalized(x, normalized_axis)
     if axis == x.ndim - 1 and usable(x, dense_rows):
         return x
     return np.ascontiguousarray(x).reshape(-1, int(np.prod(x.shape[axis:])))

@@ -12,7 +12,7 @@ import os
 import sys
 from typing import Any, Callable
 
-from normfuzz_target import Unsupported, op, target, threads
+from normfuzz_target import Unsupported, channel_axis, first_normalized, image_channel_axis, op, target, threads
 
 sys.dont_write_bytecode = False  # the host forbids it for this folder; the packages' own bytecode saves two thirds of a later start
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -84,14 +84,7 @@ def no_standardize() -> None:
 
 
 def trailing(x: np.ndarray, axis: int) -> tuple[int, ...]:
-    if x.ndim == 0:
-        raise Unsupported("a scalar has no axis to normalize")
-    return tuple(range(axis % x.ndim, x.ndim))
-
-
-def channel_axis(x: np.ndarray, layout: str, images: bool = False) -> int:
-    """Of one image [C, H, W] too, where `images` says so."""
-    return x.ndim - 1 if layout == "nhwc" else 0 if images and x.ndim == 3 else 1
+    return tuple(range(first_normalized(x, axis), x.ndim))
 
 
 def along(rank: int, axis: int) -> tuple[int, ...]:
@@ -119,7 +112,7 @@ def norm_of_channels(x, weight, bias, epsilon, *, axis):
 @op("channel_layer_norm")
 def channel_layer_norm(x, weight, bias, *, epsilon, layout="nchw"):
     check_standardize(x, weight, bias)
-    return call(norm_of_channels, [x, weight, bias], epsilon, axis=channel_axis(x, layout, images=True))
+    return call(norm_of_channels, [x, weight, bias], epsilon, axis=channel_axis(x, layout))
 
 
 def norm_of_groups(x, weight, bias, epsilon, *, axis, groups):
@@ -130,13 +123,13 @@ def norm_of_groups(x, weight, bias, epsilon, *, axis, groups):
 @op("group_norm")
 def group_norm(x, weight, bias, *, groups, epsilon, layout="nchw"):
     check_standardize(x, weight, bias)
-    return call(norm_of_groups, [x, weight, bias], epsilon, axis=channel_axis(x, layout), groups=groups)
+    return call(norm_of_groups, [x, weight, bias], epsilon, axis=image_channel_axis(x, layout), groups=groups)
 
 
 @op("instance_norm")
 def instance_norm(x, weight, bias, *, epsilon, layout="nchw"):
     check_standardize(x, weight, bias)
-    axis = channel_axis(x, layout)
+    axis = image_channel_axis(x, layout)
     return call(norm_of_groups, [x, weight, bias], epsilon, axis=axis, groups=x.shape[axis])
 
 
@@ -160,7 +153,7 @@ def norm_of_batch(x, weight, bias, mean, variance, epsilon, momentum=None, *, ax
 @op("batch_norm")
 def batch_norm(x, weight, bias, running_mean, running_var, *, epsilon, layout="nchw", training=0, momentum=0.0, variance="population"):
     no_standardize()
-    axis = channel_axis(x, layout)
+    axis = image_channel_axis(x, layout)
     tensors = [x, weight, bias, running_mean, running_var]
     if not training:
         return call(norm_by_running, tensors, epsilon, axis=axis)
@@ -337,7 +330,7 @@ def gradients_of_channels(*tensors, **static):
 @op("channel_layer_norm_backward")
 def channel_layer_norm_backward(x, dy, weight, *, epsilon, layout="nchw"):
     check_standardize(x, weight)
-    return call(gradients_of_channels, [x, dy, weight], epsilon, axis=channel_axis(x, layout, images=True))
+    return call(gradients_of_channels, [x, dy, weight], epsilon, axis=channel_axis(x, layout))
 
 
 def gradients_of_groups(*tensors, **static):
@@ -347,13 +340,13 @@ def gradients_of_groups(*tensors, **static):
 @op("group_norm_backward")
 def group_norm_backward(x, dy, weight, *, groups, epsilon, layout="nchw"):
     check_standardize(x, weight)
-    return call(gradients_of_groups, [x, dy, weight], epsilon, axis=channel_axis(x, layout), groups=groups)
+    return call(gradients_of_groups, [x, dy, weight], epsilon, axis=image_channel_axis(x, layout), groups=groups)
 
 
 @op("instance_norm_backward")
 def instance_norm_backward(x, dy, weight, *, epsilon, layout="nchw"):
     check_standardize(x, weight)
-    axis = channel_axis(x, layout)
+    axis = image_channel_axis(x, layout)
     return call(gradients_of_groups, [x, dy, weight], epsilon, axis=axis, groups=x.shape[axis])
 
 
@@ -368,4 +361,4 @@ def gradients_of_batch(*tensors, **static):
 @op("batch_norm_backward")
 def batch_norm_backward(x, dy, weight, *, epsilon, layout="nchw"):
     no_standardize()
-    return call(gradients_of_batch, [x, dy, weight], epsilon, axis=channel_axis(x, layout))
+    return call(gradients_of_batch, [x, dy, weight], epsilon, axis=image_channel_axis(x, layout))

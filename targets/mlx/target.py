@@ -14,8 +14,7 @@ import mlx.nn as nn
 import numpy as np
 from ml_dtypes import bfloat16
 
-from normfuzz_target import Rejected, Unsupported, target
-from normfuzz_target import op as register
+from normfuzz_target import Unsupported, rejecting, target
 
 mx.set_default_device(mx.cpu)
 mx.set_cache_limit(1 << 26)  # of freed buffers: random shapes seldom need the same again
@@ -25,20 +24,12 @@ target(version=f"mlx {mx.__version__}")
 TYPES = {np.dtype(np.float64): mx.float64, np.dtype(np.float32): mx.float32, np.dtype(np.float16): mx.float16, np.dtype(bfloat16): mx.bfloat16}
 
 
-def op(name: str) -> Callable:
-    """Registers a function for an op. MLX's refusals are ValueErrors; their texts end in the values received, which are not the reason."""
+def reason(error: ValueError) -> str:
+    """MLX's texts end in the values received, which are not the reason."""
+    return " ".join(str(error).split()).split(" but ")[0]
 
-    def decorate(function: Callable) -> Callable:
-        @functools.wraps(function)
-        def call(**arguments):
-            try:
-                return function(**arguments)
-            except ValueError as error:
-                raise Rejected(" ".join(str(error).split()).split(" but ")[0]) from None
 
-        return register(name)(call)
-
-    return decorate
+op = rejecting(ValueError, reason)
 
 
 def arrays(*tensors: np.ndarray | None) -> list[mx.array | None]:

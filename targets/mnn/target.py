@@ -18,7 +18,7 @@ import MNN.nn as nn
 import _tools  # the converter; the command mnnconvert also writes to the network
 from onnx import TensorProto, helper, numpy_helper
 
-from normfuzz_target import Rejected, Unsupported, op, target
+from normfuzz_target import Rejected, Unsupported, first_normalized, op, target
 
 WEIGHTS_ARE_INPUTS = os.environ.get("NORMFUZZ_MNN_WEIGHTS", "constants") == "inputs"
 OPSET, IR_VERSION = 17, 8  # LayerNormalization came with opset 17; reductions still have their axes as an attribute
@@ -120,9 +120,8 @@ def layer_norm_node(axis: int, epsilon: float, has_bias: bool):
 
 @op("layer_norm")
 def layer_norm(x, weight, bias, *, epsilon, normalized_axis=-1):
-    if x.ndim == 0:
-        raise Unsupported("a scalar has no axis to normalize")
-    weights = {"weight": np.ones(x.shape[normalized_axis % x.ndim :], x.dtype) if weight is None else as_scale(weight)}
+    first = first_normalized(x, normalized_axis)
+    weights = {"weight": np.ones(x.shape[first:], x.dtype) if weight is None else as_scale(weight)}
     if bias is not None:
         weights["bias"] = as_scale(bias)
     return run(layer_norm_node, (normalized_axis, epsilon, bias is not None), x, **weights)
@@ -215,9 +214,7 @@ def rms_norm_graph(axes: tuple[int, ...], epsilon: float, has_weight: bool):
 def rms_norm(x, weight, *, epsilon, normalized_axis=-1, weight_offset=0.0):
     if weight_offset != 0:
         raise Unsupported("no weight offset")
-    if x.ndim == 0:
-        raise Unsupported("a scalar has no axis to normalize")
-    axes = tuple(range(normalized_axis % x.ndim, x.ndim))
+    axes = tuple(range(first_normalized(x, normalized_axis), x.ndim))
     return run(rms_norm_graph, (axes, epsilon, weight is not None), x, **({} if weight is None else {"weight": weight}))
 
 

@@ -14,7 +14,7 @@ import struct
 import numpy as np
 import ncnn
 
-from normfuzz_target import Rejected, Unsupported, op, target
+from normfuzz_target import Rejected, Unsupported, first_normalized, op, target
 
 # Set by the variants of manifest.toml.
 STORAGE = os.environ.get("NORMFUZZ_NCNN_STORAGE", "f32")
@@ -111,9 +111,7 @@ def both(weight: np.ndarray | None, bias: np.ndarray | None, count: int) -> tupl
 def trailing(x: np.ndarray, normalized_axis: int) -> tuple[tuple[int, ...], int]:
     """The shape in which a layer normalizes the trailing dimensions, and how many elements they have. It does so within a channel; where
     everything is normalized, or ncnn has no tensor of that rank, the shape is flattened."""
-    if x.ndim == 0:
-        raise Unsupported("a scalar has no axis to normalize")
-    axis = normalized_axis % x.ndim
+    axis = first_normalized(x, normalized_axis)
     count = int(np.prod(x.shape[axis:]))
     if axis == 0:
         return (count,), count

@@ -11,7 +11,7 @@ import onnx
 from onnx import NodeProto, TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from normfuzz_target import Rejected, Unsupported, op, target
+from normfuzz_target import Rejected, Unsupported, first_normalized, op, target, weight_of_old
 
 OPSET, IR_VERSION = 23, 10  # what RMSNormalization needs
 TYPES = {
@@ -85,9 +85,7 @@ def scale_and_shift(x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray |
 
 
 def normalized_shape(x: np.ndarray, axis: int) -> tuple[int, ...]:
-    if x.ndim == 0:
-        raise Unsupported("a scalar has no axis to normalize")
-    return x.shape[axis % x.ndim :]
+    return x.shape[first_normalized(x, axis) :]
 
 
 def channels_first(x: np.ndarray, layout: str) -> None:
@@ -148,14 +146,6 @@ def instance_norm(x, weight, bias, *, epsilon, layout="nchw"):
     return run("InstanceNormalization", scale_and_shift(x, weight, bias, (x.shape[1],)), epsilon=epsilon)
 
 
-def of_old_value(momentum: float) -> float:
-    """ONNX's momentum is the weight of the old value, a float32 in the model."""
-    old = 1.0 - momentum
-    if float(np.float32(old)) != old:
-        raise Unsupported("1 - momentum, which the operator takes, is no float32")
-    return old
-
-
 @op("batch_norm")
 def batch_norm(x, weight, bias, running_mean, running_var, *, epsilon, layout="nchw", training=0, momentum=0.0, variance="population"):
     channels_first(x, layout)
@@ -169,7 +159,7 @@ def batch_norm(x, weight, bias, running_mean, running_var, *, epsilon, layout="n
         raise Unsupported("the running variance is the population's")
     zeros = np.zeros(shape, x.dtype)
     inputs |= {"mean": running_mean, "variance": running_var} if keeps else {"mean": zeros, "variance": zeros}
-    old = of_old_value(momentum) if keeps else 0.0
+    old = weight_of_old(momentum) if keeps else 0.0
     outputs = ("y", "new_mean", "new_variance")
     y, new_mean, new_variance = run("BatchNormalization", inputs, outputs, epsilon=epsilon, momentum=old, training_mode=1)
     return {"y": y, "running_mean_new": new_mean, "running_var_new": new_variance} if keeps else y

@@ -15,7 +15,7 @@ import onnxruntime
 from onnx import NodeProto, TensorProto, helper
 from onnxruntime.capi import onnxruntime_pybind11_state as errors
 
-from normfuzz_target import Rejected, Unsupported, op, target, threads
+from normfuzz_target import Rejected, Unsupported, first_normalized, op, target, threads, weight_of_old
 
 # Set by the variants of manifest.toml. FORM names the operator that computes an op where there are several: "operator" is the one of the
 # operator set, "simplified", "skip" and "branchwise" are ONNX Runtime's own, "mvn" is MeanVarianceNormalization, "decomposed" a graph of
@@ -181,9 +181,7 @@ def stash_type(x: np.ndarray) -> int:
 
 
 def normalized_shape(x: np.ndarray, axis: int) -> tuple[int, ...]:
-    if x.ndim == 0:
-        raise Unsupported("a scalar has no axis to normalize")
-    return x.shape[axis % x.ndim :]
+    return x.shape[first_normalized(x, axis) :]
 
 
 def only(*forms: str) -> None:
@@ -293,14 +291,6 @@ def instance_norm(x, weight, bias, y, *, epsilon, layout="nchw"):
     run("InstanceNormalization", scale_and_shift(x, weight, bias, (x.shape[1],)), {"y": y}, epsilon=epsilon)
 
 
-def of_old_value(momentum: float) -> float:
-    """ONNX's momentum is the weight of the old value, a float32 in the model."""
-    old = 1.0 - momentum
-    if float(np.float32(old)) != old:
-        raise Unsupported("1 - momentum, which the operator takes, is no float32")
-    return old
-
-
 @op("batch_norm")
 def batch_norm(
     x, weight, bias, running_mean, running_var, y, running_mean_new=None, running_var_new=None, *,
@@ -324,7 +314,7 @@ def batch_norm(
     inputs |= {"mean": running_mean, "variance": running_var} if keeps else {"mean": zeros, "variance": zeros}
     statistics = (running_mean_new, running_var_new) if keeps else (np.empty(shape, x.dtype), np.empty(shape, x.dtype))
     outputs = {"y": y, "new_mean": statistics[0], "new_variance": statistics[1]}
-    old = of_old_value(momentum) if keeps else 0.0
+    old = weight_of_old(momentum) if keeps else 0.0
     run("BatchNormalization", inputs, outputs, opset=15, epsilon=epsilon, momentum=old, training_mode=1)
 
 

@@ -18,7 +18,7 @@ import openvino
 from onnx import TensorProto, helper
 from openvino import opset15 as ops
 
-from normfuzz_target import Rejected, Unsupported, target, threads
+from normfuzz_target import Rejected, Unsupported, first_normalized, target, threads
 from normfuzz_target import op as register
 
 # Set by the variants of manifest.toml.
@@ -207,9 +207,7 @@ def stand_in(x: np.ndarray, shape: tuple[int, ...], one: bool) -> np.ndarray:
 
 
 def trailing_axes(x: np.ndarray, axis: int) -> tuple[int, ...]:
-    if x.ndim == 0:
-        raise Unsupported("a scalar has no axis to normalize")
-    return tuple(range(axis % x.ndim - x.ndim, 0))
+    return tuple(range(first_normalized(x, axis) - x.ndim, 0))
 
 
 @op("layer_norm")

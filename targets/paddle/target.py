@@ -6,11 +6,9 @@ Tensors are taken by DLPack: views of the caller's memory with the caller's stri
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import sys
 import types
-from typing import Callable
 
 import numpy as np
 
@@ -30,8 +28,7 @@ import paddle
 import paddle.nn.functional as F
 from paddle.utils.dlpack import from_dlpack
 
-from normfuzz_target import Rejected, Unsupported, target
-from normfuzz_target import op as register
+from normfuzz_target import Unsupported, first_normalized, rejecting, target, weight_of_old
 
 paddle.set_device("cpu")
 target(version=f"paddlepaddle {paddle.__version__}")
@@ -39,21 +36,13 @@ target(version=f"paddlepaddle {paddle.__version__}")
 DATA_FORMATS = {"nchw": (None, None, "NC", "NCL", "NCHW", "NCDHW"), "nhwc": (None, None, "NC", "NLC", "NHWC", "NDHWC")}
 
 
-def op(name: str) -> Callable:
-    """Registers a function for an op. Paddle's refusals come as one of two types; the values that their texts name are not the reason."""
+def reason(error: ValueError | RuntimeError) -> str:
+    """The values that Paddle's texts name are not the reason."""
+    text = " ".join(str(error).split())
+    return text.split(" But received")[0].split(" [Hint:")[0].split(", but got")[0].rstrip(",. ")
 
-    def decorate(function: Callable) -> Callable:
-        @functools.wraps(function)
-        def call(**arguments):
-            try:
-                return function(**arguments)
-            except (ValueError, RuntimeError) as error:
-                text = " ".join(str(error).split())
-                raise Rejected(text.split(" But received")[0].split(" [Hint:")[0].split(", but got")[0].rstrip(",. ")) from None
 
-        return register(name)(call)
-
-    return decorate
+op = rejecting((ValueError, RuntimeError), reason)
 
 
 def tensors(*arrays: np.ndarray | None) -> list[paddle.Tensor | None]:
@@ -73,9 +62,7 @@ def data_format(x: np.ndarray, layout: str) -> str:
 
 
 def normalized_shape(x: np.ndarray, axis: int) -> list[int]:
-    if x.ndim == 0:
-        raise Unsupported("a scalar has no axis to normalize")
-    return list(x.shape[axis % x.ndim :])
+    return list(x.shape[first_normalized(x, axis) :])
 
 
 def flat(parameter: paddle.Tensor | None) -> paddle.Tensor | None:
@@ -107,14 +94,6 @@ def instance_norm(x, weight, bias, *, epsilon, layout="nchw"):
     return F.instance_norm(tx, weight=tw, bias=tb, eps=epsilon).numpy()
 
 
-def of_old_value(momentum: float) -> float:
-    """Paddle's momentum is the weight of the old value, a float32 in the kernel."""
-    old = 1.0 - momentum
-    if float(np.float32(old)) != old:
-        raise Unsupported("1 - momentum, which Paddle takes, is no float32")
-    return old
-
-
 @op("batch_norm")
 def batch_norm(x, weight, bias, running_mean, running_var, *, epsilon, layout="nchw", training=0, momentum=0.0, variance="population"):
     tx, tw, tb = tensors(x, weight, bias)
@@ -128,7 +107,7 @@ def batch_norm(x, weight, bias, running_mean, running_var, *, epsilon, layout="n
     channels = x.shape[1 if layout == "nchw" else -1]
     # Updated in place: a copy, or zeros where nobody asks for it.
     mean, var = tensors(*(np.array(a) if keeps else np.zeros(channels, x.dtype) for a in (running_mean, running_var)))
-    old = of_old_value(momentum) if keeps else 0.0
+    old = weight_of_old(momentum) if keeps else 0.0
     y = F.batch_norm(tx, mean, var, tw, tb, training=True, momentum=old, epsilon=epsilon, data_format=form).numpy()
     return {"y": y, "running_mean_new": mean.numpy(), "running_var_new": var.numpy()} if keeps else y
 

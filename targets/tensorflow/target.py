@@ -18,8 +18,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from normfuzz_target import Rejected, Unsupported, target, threads
-from normfuzz_target import op as register
+from normfuzz_target import Unsupported, channel_axis, first_normalized, rejecting, target, threads
 
 XLA = os.environ.get("NORMFUZZ_TENSORFLOW_XLA", "") == "1"  # set by a variant of manifest.toml
 
@@ -30,20 +29,7 @@ target(version=f"tensorflow {tf.__version__}, keras {keras.__version__}")
 Function = Callable[..., Any]
 
 
-def op(name: str) -> Function:
-    """Registers a function for an op; what TensorFlow refuses is a rejection with the first line of its text."""
-
-    def decorate(function: Function) -> Function:
-        @functools.wraps(function)
-        def call(**arguments):
-            try:
-                return function(**arguments)
-            except (ValueError, TypeError, tf.errors.OpError) as error:
-                raise Rejected(str(error).strip().split("\n", 1)[0]) from None
-
-        return register(name)(call)
-
-    return decorate
+op = rejecting((ValueError, TypeError, tf.errors.OpError), lambda error: str(error).strip().split("\n", 1)[0])
 
 
 def tensors(*arrays: np.ndarray | None) -> list[tf.Tensor | None]:
@@ -187,15 +173,7 @@ def gradient(make: Function, attributes: tuple) -> Function:
 
 
 def trailing_axes(x: np.ndarray, axis: int) -> tuple[int, ...]:
-    if x.ndim == 0:
-        raise Unsupported("a scalar has no axis to normalize")
-    return tuple(range(axis % x.ndim, x.ndim))
-
-
-def channel_axis(x: np.ndarray, layout: str) -> int:
-    if layout == "nhwc":
-        return x.ndim - 1
-    return 0 if x.ndim == 3 else 1  # nchw of rank 3 has no batch
+    return tuple(range(first_normalized(x, axis), x.ndim))
 
 
 def image_axis(x: np.ndarray, layout: str) -> int:

@@ -16,7 +16,7 @@ from tinygrad.dtype import DType
 from tinygrad.engine import realize
 from tinygrad.helpers import Context
 
-from normfuzz_target import Rejected, Unsupported, op, target
+from normfuzz_target import Rejected, Unsupported, first_normalized, op, target
 
 target(version=f"tinygrad {importlib.metadata.version('tinygrad')} ({Device.DEFAULT}, {type(Device[Device.DEFAULT].renderer).__name__})")
 
@@ -75,9 +75,7 @@ def affine_layer(make: Callable, shape: tuple[int, ...], x: np.ndarray, weight: 
 
 
 def normalized_shape(x: np.ndarray, axis: int) -> tuple[int, ...]:
-    if x.ndim == 0:
-        raise Unsupported("a scalar has no axis to normalize")
-    return x.shape[axis % x.ndim :]
+    return x.shape[first_normalized(x, axis) :]
 
 
 def make_layer_norm(shape: tuple[int, ...], epsilon: float) -> Callable:

@@ -18,7 +18,7 @@ from tvm.relax import op as relax_op
 from tvm.target.codegen import llvm_version_major
 from tvm.tirx import Var
 
-from normfuzz_target import Rejected, Unsupported, op, target
+from normfuzz_target import Rejected, Unsupported, first_normalized, op, target
 
 DISABLED_PASSES = os.environ.get("NORMFUZZ_TVM_DISABLED_PASSES", "").split()  # set by the variants of manifest.toml
 
@@ -90,9 +90,7 @@ def or_zeros(bias: np.ndarray | None, shape: tuple[int, ...], dtype: np.dtype) -
 
 def trailing(x: np.ndarray, normalized_axis: int) -> tuple[tuple[int, ...], tuple[int, ...], Shape, Shape]:
     """The axes as an attribute, the shape of the parameters, and the names of the extents of x and of the parameters."""
-    if x.ndim == 0:
-        raise Unsupported("a scalar has no axis to normalize")
-    begin = normalized_axis % x.ndim
+    begin = first_normalized(x, normalized_axis)
     extents = names("n", x.ndim)
     return tuple(range(begin, x.ndim)), x.shape[begin:], extents, extents[begin:]
 
