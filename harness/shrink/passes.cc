@@ -346,12 +346,17 @@ void whole_tensor(const Case& c, const std::string& name, double kept, std::vect
 
 std::vector<Case> simpler_tensors(const Case& c, const Focus& focus) {
   std::vector<Case> out;
-  const auto col = static_cast<std::size_t>(std::min(focus.col, shape_of(c).cols - 1));
+  const RowView view = view_of(c);
+  const std::int64_t row = std::min(focus.row, view.rows() - 1), col = std::min(focus.col, view.cols() - 1);
   for (const auto& [name, t] : c.inputs) {
     if (!t) continue;
-    const std::vector<double> row = is_row_input(name) ? focus_row(c, focus, name) : t->values();
-    whole_tensor(c, name, row[col], out);
-    if (name != "dy" && is_row_input(name)) around_a_base(c, name, row, row[0], out);
+    if (!is_row_input(name)) {
+      whole_tensor(c, name, t->value(view.parameter(row, col)), out);
+      continue;
+    }
+    const std::vector<double> values = focus_row(c, focus, name);
+    whole_tensor(c, name, values[static_cast<std::size_t>(col)], out);
+    if (name != "dy") around_a_base(c, name, values, values[0], out);
   }
   with_unit_vectors(c, focus, out);
   if (c.input("b")) {
