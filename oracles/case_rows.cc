@@ -63,6 +63,7 @@ CaseRows::CaseRows(std::shared_ptr<const Case> owner) : case_(std::move(owner)),
   constants_.sample_variance = c.text("variance", "population") == "sample";
   constants_.momentum = c.number("momentum", 0);
   constants_.n = cols();
+  constants_.biased = c.input("bias") != nullptr;
   constants_.epsilon = c.epsilon();
   constants_.weight_offset = c.number("weight_offset", 0);
   constants_.p = c.number("p", 2);

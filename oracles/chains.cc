@@ -225,9 +225,18 @@ MapRadius map_radius(const MapRow& row, const Contract& c, const RoundingProfile
     m.eta_d += Up(p.eta) * (one + m.e_d_slope);
     m.constant += Up(p.eta) * (Up(4) + m.e_d);
   }
-  if (!row.centred_on_mean && c.cast_before_weight && p.output_u > 0) {
-    m.gd += Up(p.output_u) * r * (one + u) * factor;
-    m.g += Up(p.output_eta) * factor;
+  if (casts_before_weight(row, c, p)) {
+    const Up u_out = p.output_u, eta_out = p.output_eta;
+    const auto cast = [&](Up scale, Up eta) {  // of a number of at most |d as computed| scale + eta, times the weight
+      m.gd += u_out * (one + m.e_d_slope) * scale * factor;
+      m.g += u_out * (m.e_d * scale + eta) * factor;
+    };
+    cast(r * (one + u), 0);
+    m.g += eta_out * factor;
+    if (row.biased) {
+      cast(r * (one + u) * (one + u_out), eta_out);
+      m.constant += eta_out;
+    }
   }
   // + b: E + u (|y| + E); then the cast: E + u_out (|y| + E) + eta_out.
   Up grow = one + u, of_y = u;

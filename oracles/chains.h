@@ -73,6 +73,7 @@ ScaleRadius scale_radius(double statistic_lower, Up statistic, const MomentsRadi
 //   E1 = |g| (e_d r_hi + |d| e_r),  e_d = E_mu (1 + u) + u |d|
 //   E2 = E1 (1+u)^2 + (2u + u^2) |d r g| + eta (1+u) (max(|g|, |d| + e_d, r_hi) + 1)
 //   folded: + 2u (1+8u) (|x| + |mu| + E_mu) |g| r_hi + u |b| + eta (2|g| + |d| + 4)
+//   cast before the weight: + |g| (u_out c + eta_out), c = (|d| + e_d) r_hi (1+u); and, with a bias, that of a product rounded to that type
 //   then + b and the cast.
 // RMSNorm: the same with d = x, E_mu = 0 and, with a weight offset, one more product factor.
 struct MapRadius {
@@ -91,7 +92,14 @@ struct MapRow {  // of a row: what MapRadius is made from
   ScaleRadius scale;
   bool centred_on_mean = true;  // false: rms_norm
   bool weight_offset = false;
+  bool biased = false;            // a bias follows the product
+  bool given_statistics = false;  // they bound no difference, so nothing is cast before the weight
 };
 MapRadius map_radius(const MapRow& row, const Contract& contract, const RoundingProfile& p);
+
+// The normalized x passes through the storage type.
+inline bool casts_before_weight(const MapRow& row, const Contract& contract, const RoundingProfile& p) {
+  return contract.cast_before_weight && p.output_u > 0 && !row.given_statistics;
+}
 
 }  // namespace normfuzz

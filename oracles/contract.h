@@ -42,7 +42,7 @@ struct Contract {
   bool flush_to_zero = false;       // results
   bool denormals_are_zero = false;  // stored inputs
   bool robust_range = false;        // no statistic may overflow or underflow
-  bool cast_before_weight = false;  // rms_norm: x r is rounded to the output type before the weight
+  bool cast_before_weight = false;  // the normalized x is rounded to the output type, then weight and bias may be applied in that type
   ResidualSum residual = ResidualSum::kUnrounded;
   bool cast_saturates = false;  // a final cast that saturates instead of going to infinity
   ZeroDenominator zero_denominator = ZeroDenominator::kAny;

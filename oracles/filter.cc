@@ -66,7 +66,12 @@ using Vec = hn::Vec<Tag>;
 class LanesArithmetic {
  public:
   LanesArithmetic(const Contract& contract, DType storage, std::int64_t n, const double* y)
-      : contract_(contract), profile_(contract, storage, n), reference_(reference_contract(), DType::kF64, n), storage_(storage), y_(y) {}
+      : contract_(contract),
+        profile_(contract, storage, n),
+        reference_(reference_contract(), DType::kF64, n),
+        storage_(storage),
+        n_(n),
+        y_(y) {}
 
   struct Statistic {
     double value;  // as computed here
@@ -161,11 +166,17 @@ class LanesArithmetic {
   }
 
   Scale rsqrt(const Statistic& statistic, double epsilon) const {
-    MapRow kernel{mean_.magnitude, mean_.contract,
-                  scale_radius(statistic.lower, statistic.upper, statistic.contract, epsilon, contract_, profile_), centred_, offset_};
-    MapRow reference{mean_.magnitude, mean_.reference,
+    MapRow kernel{
+        mean_.magnitude, mean_.contract, scale_radius(statistic.lower, statistic.upper, statistic.contract, epsilon, contract_, profile_),
+        centred_,        offset_,        biased_,
+        given_};
+    MapRow reference{mean_.magnitude,
+                     mean_.reference,
                      scale_radius(statistic.lower, statistic.upper, statistic.reference, epsilon, reference_contract(), reference_),
-                     centred_, offset_};
+                     centred_,
+                     offset_,
+                     biased_,
+                     given_};
     usable_ = usable_ && reference.scale.limit == Limit::kNone;
     // The radii of the contract are computed from statistics with the reference's error. Near w - E_v = 0 they grow without end in it, more
     // than four times the reference's radius pays for; up to 9/8 of the exact scale the derivative of (1 - delta)^(-1/2) is below 1. And
@@ -177,6 +188,11 @@ class LanesArithmetic {
       usable_ = usable_ && kernel.scale.limit == Limit::kNone && well_conditioned &&
                 in_range(statistic.max_abs, mean_.magnitude, kernel.scale.computed);
     const MapRadius map = map_radius(kernel, contract_, profile_);
+    if (casts_before_weight(kernel, contract_, profile_)) {  // |d| <= sqrt(n variance); neither the cast nor a product overflows
+      const Up g = kernel.biased ? std::max(1.0, largest_parameter_) : 1.0, n = static_cast<double>(n_);
+      const Up d = Up(std::sqrt((n * statistic.upper).value())) * Up(1.01) + map.e_d;
+      usable_ = usable_ && (d * map.computed * g * Up(1.01)).value() < profile_.output_limit;
+    }
     Acceptance acceptance(map, map_radius(reference, reference_contract(), reference_), contract_.faithful);
     usable_ = usable_ && acceptance.usable;
     return {1 / std::sqrt(statistic.value + epsilon), mean_.value, acceptance};
@@ -205,7 +221,11 @@ class LanesArithmetic {
     return out;
   }
 
-  void set_offset(bool offset) { offset_ = offset; }
+  void set_row(const RowInputs& row) {
+    offset_ = row.weight_offset != 0;
+    biased_ = row.biased;
+    given_ = row.given_moments;
+  }
   void set_parameter_magnitude(double largest) { largest_parameter_ = largest; }
 
  private:
@@ -310,9 +330,10 @@ class LanesArithmetic {
   const Contract& contract_;
   RoundingProfile profile_, reference_;
   DType storage_;
+  std::int64_t n_;
   const double* y_;
   Tag tag_;
-  bool offset_ = false;
+  bool offset_ = false, biased_ = false, given_ = false;
   double largest_parameter_ = 1;
   mutable bool centred_ = true, usable_ = true;
   mutable MeanFacts mean_;
@@ -321,7 +342,7 @@ class LanesArithmetic {
 FilterRow FilterRowLanes(const CaseRows& rows, std::int64_t r, const double* y, const Contract& contract) {
   const RowInputs row = rows.row(r);
   LanesArithmetic arithmetic(contract, rows.slice_storage(r), row.n, y);
-  arithmetic.set_offset(row.weight_offset != 0);
+  arithmetic.set_row(row);
   arithmetic.set_parameter_magnitude(rows.largest_parameter());
   return evaluate_affine(rows.op(), arithmetic, row);
 }

@@ -39,6 +39,7 @@ KernelOptions any_kernel(Stream& s, bool centred) {
 KernelOptions random_kernel(Stream& s, const std::string& op, const Contract& c, std::int64_t n) {
   for (;;) {
     const OpInfo& info = *find_op(op);
+    const bool casts = info.forward_map() && op != "batch_norm";
     KernelOptions k = any_kernel(s, info.centred());
     // A promise that the contract makes room for is used in half of the kernels; what it forbids is not drawn at all.
     k.folded_xhat = k.folded_xhat && c.folded_xhat && info.centred();
@@ -50,7 +51,8 @@ KernelOptions random_kernel(Stream& s, const std::string& op, const Contract& c,
     k.flush_to_zero = c.flush_to_zero && !s.chance(25);
     k.denormals_are_zero = c.denormals_are_zero && !s.chance(25);
     k.round_residual = op == "add_rms_norm" && c.residual != ResidualSum::kUnrounded && !s.chance(25);
-    k.cast_before_weight = (op == "rms_norm" || op == "add_rms_norm") && c.cast_before_weight && !s.chance(25);
+    k.cast_before_weight = casts && c.cast_before_weight && !folded(k.association) && !s.chance(25);
+    k.cast_before_bias = k.cast_before_weight && info.formula != Formula::kAddRmsNorm && s.chance(50);
     if (!info.centred() && !(c.moments & kTwoPass)) continue;
     if (allows(c, k, n)) return k;
   }

@@ -57,6 +57,7 @@ std::string describe(const KernelOptions& k) {
                                                      {k.flush_to_zero, "ftz"},
                                                      {k.denormals_are_zero, "daz"},
                                                      {k.cast_before_weight, "cast before weight"},
+                                                     {k.cast_before_bias, "cast before bias"},
                                                      {k.round_residual, "rounded sum"},
                                                      {k.folded_xhat, "x s - m s"},
                                                      {k.backward == BackwardForm::kMeansFirst, "g - (mean g + xhat c)"},
@@ -85,7 +86,7 @@ bool allows(const Contract& c, const KernelOptions& k, std::int64_t n) {
   if (c.robust_range != k.scaled) return false;
   if (k.scaled && k.folded_xhat) return false;
   if (k.scaled && (k.moments != MomentsMethod::kTwoPass || k.association != Association::kScaleFirst)) return false;
-  if (k.cast_before_weight && !c.cast_before_weight) return false;
+  if ((k.cast_before_weight || k.cast_before_bias) && !c.cast_before_weight) return false;
   if (k.round_residual && c.residual == ResidualSum::kUnrounded) return false;
   return (c.flush_to_zero || !k.flush_to_zero) && (c.denormals_are_zero || !k.denormals_are_zero);
 }

@@ -47,7 +47,8 @@ struct KernelOptions {
   bool scaled = false;              // statistics of the row times powers of two: no spurious overflow or underflow
   bool flush_to_zero = false;       // results of operations, and the cast
   bool denormals_are_zero = false;  // stored inputs
-  bool cast_before_weight = false;  // rms_norm: x s is rounded to the storage type
+  bool cast_before_weight = false;  // the normalized x is rounded to the storage type
+  bool cast_before_bias = false;    // and its product with the weight too
   bool round_residual = false;      // add_rms_norm: the norm sees the sum rounded to the storage type
   bool folded_xhat = false;         // backward: x s - m s
   BackwardForm backward = BackwardForm::kCentred;

@@ -43,7 +43,7 @@ BallArithmetic::Moments BallArithmetic::moments(const RowInputs& row) const {
   for (std::int64_t i = 0; i < row.n; ++i) deviations += (Interval(row.x[i]) - exact.mean).magnitude();
   s.mean_abs_deviation = deviations / Up(static_cast<double>(row.n));
   const MomentsRadius r = moments_radius(s, contract_, profile_);
-  return {{exact.mean, r.mean}, {exact.variance, r}};
+  return {{exact.mean, r.mean}, {exact.variance, r, row.biased}};
 }
 
 // There is no statistic to scale here: also of a robust kernel x - mean and variance + epsilon may leave the range.
@@ -52,31 +52,32 @@ BallArithmetic::Moments BallArithmetic::given(const RowInputs& row) const {
   r.mean = read_error(row.mean, contract_, profile_);
   r.variance = read_error(row.variance, contract_, profile_);
   if (leaves_range(row.variance, row.epsilon, profile_)) r.limit = Limit::kOverflow;
-  return {{Interval(row.mean), r.mean, true}, {Interval(row.variance), r}};
+  return {{Interval(row.mean), r.mean, true}, {Interval(row.variance), r, row.biased}};
 }
 
 BallArithmetic::Statistic BallArithmetic::mean_square(const RowInputs& row) const {
   const Interval exact = IntervalArithmetic::mean_square(row);
   RowStatistics s = statistics_of(row);
   s.mean_square = exact.upper_double();
-  return {exact, mean_square_radius(s, contract_, profile_)};
+  return {exact, mean_square_radius(s, contract_, profile_), row.biased};
 }
 
 BallArithmetic::Scale BallArithmetic::rsqrt(const Statistic& statistic, double epsilon) const {
   return {IntervalArithmetic::rsqrt(statistic.centre, epsilon),
           scale_radius(std::max(0.0, statistic.centre.lower_double()), statistic.centre.upper_double(), statistic.radius, epsilon,
-                       contract_, profile_)};
+                       contract_, profile_),
+          statistic.biased};
 }
 
 Ball BallArithmetic::affine(const Input& x, const Mean& mean, const Scale& scale, const Input& weight, const Input& bias) const {
   const Interval d = x.value - mean.centre;
-  return element({mean.centre.magnitude(), mean.radius, scale.radius, true, false},
+  return element({mean.centre.magnitude(), mean.radius, scale.radius, true, false, scale.biased, mean.given},
                  {x.magnitude, d.magnitude(), weight.magnitude, bias.magnitude}, d * scale.centre * weight.value + bias.value,
                  contract_.robust_range && !mean.given);
 }
 
 Ball BallArithmetic::scaled(const Input& x, const Scale& scale, const Weight& weight, const Input& bias) const {
-  return element({0, 0, scale.radius, false, weight.offset}, {x.magnitude, x.magnitude, weight.magnitude, bias.magnitude},
+  return element({0, 0, scale.radius, false, weight.offset, scale.biased}, {x.magnitude, x.magnitude, weight.magnitude, bias.magnitude},
                  x.value * scale.centre * weight.value + bias.value, contract_.robust_range);
 }
 
@@ -97,6 +98,12 @@ Ball BallArithmetic::element(const MapRow& row, const Magnitudes& of, const Inte
   // Where the products before the bias, or the result itself, leave the range, no scaling helps: not even `robust` forbids that.
   if (ball.limit == Limit::kNone && !((ball.magnitude_before_cast + of.b) * (Up(1) + Up(8) * profile_.u) < Up(profile_.max)))
     ball.limit = Limit::kOverflow;
+  // A cast on the way overflows where what it rounds does; |product| <= |y| + |b|.
+  if (ball.limit == Limit::kNone && casts_before_weight(row, contract_, profile_)) {
+    const Up normalized = (of.d + m.e_d + m.e_d_slope * of.d) * m.computed * (Up(1) + Up(2) * profile_.u);
+    const Up product = row.biased ? ball.magnitude_before_cast + of.b : Up(0);
+    if (!(max(normalized, product) < Up(profile_.output_limit))) ball.limit = Limit::kOverflow;
+  }
   if (ball.limit == Limit::kNone && !(radius.value() < kInfinity)) ball.limit = Limit::kPrecision;
   ball.radius = ball.limit == Limit::kNone ? radius.value() : kInfinity;
   return ball;

@@ -29,6 +29,7 @@ class BallArithmetic {
   struct Statistic {
     Interval centre;
     MomentsRadius radius;
+    bool biased = false;  // the row has a bias
   };
   struct Mean {
     Interval centre;
@@ -42,6 +43,7 @@ class BallArithmetic {
   struct Scale {
     Interval centre;
     ScaleRadius radius;
+    bool biased = false;
   };
   struct Input {  // a stored number and its absolute value
     explicit Input(double v) : value(v), magnitude(std::fabs(v)) {}

@@ -77,11 +77,13 @@ class RoundedArithmetic {
   T affine(T x, const Mean& mean, const Scale& scale, T weight, T bias) const {
     if (folded(options_.association)) return folded_affine(x, mean.value, scale, weight, bias);
     const T d = times_two_to(x, -mean.exponent) - mean.value;
-    return centred_affine(times_two_to(d, mean.exponent - scale.exponent), scale, weight, bias);
+    const T shifted = times_two_to(d, mean.exponent - scale.exponent);
+    return options_.cast_before_weight ? affine_of_cast(times_scale(shifted, scale), weight, bias)
+                                       : centred_affine(shifted, scale, weight, bias);
   }
   T scaled(T x, const Scale& scale, T weight, T bias) const {
     const T d = times_two_to(x, -scale.exponent);
-    if (options_.cast_before_weight) return add_product(T(cast(static_cast<double>(times_scale(d, scale)))), weight, bias);
+    if (options_.cast_before_weight) return affine_of_cast(times_scale(d, scale), weight, bias);
     return centred_affine(d, scale, weight, bias);
   }
 
@@ -156,7 +158,7 @@ class RoundedArithmetic {
   static T in_range(T a) { return a; }
   T normalized_sum(double x, double residual) const {
     const T sum = stored(x) + stored(residual);
-    return options_.round_residual ? T(cast(static_cast<double>(sum))) : sum;
+    return options_.round_residual ? stored_between(sum) : sum;
   }
   T weighted(T x, const Scale& scale, T weight) const { return scaled(x, scale, weight, T(0)); }
   // Fully folded: dx = g r + (x b + c).
@@ -240,6 +242,11 @@ class RoundedArithmetic {
   T add_product(T a, T b, T c) const { return options_.fma ? fused(a, b, c) : a * b + c; }
   T add_scaled(T v, const Scale& s, T c) const { return options_.root == Root::kDivide ? v / s.root + c : add_product(v, s.factor, c); }
 
+  T stored_between(T v) const { return T(cast(static_cast<double>(v))); }
+  T affine_of_cast(T normalized, T weight, T bias) const {
+    const T h = stored_between(normalized);
+    return options_.cast_before_bias ? stored_between(h * weight) + bias : add_product(h, weight, bias);
+  }
   T centred_affine(T d, const Scale& s, T weight, T bias) const {
     switch (options_.association) {
       case Association::kWeightIntoScale:

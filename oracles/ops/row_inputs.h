@@ -44,6 +44,7 @@ struct RowInputs {
   // own mean and population or sample variance.
   bool given_moments = false, sample_variance = false;
   double mean = 0, variance = 1, momentum = 0;
+  bool biased = false;         // the case has a bias
   bool second_output = false;  // a row of residual_new of add_rms_norm
 };
 

@@ -90,6 +90,17 @@ TEST(Bound, HalfPrecisionOverflowIsPermittedExactlyAtMaxPlusHalfUlp) {
   EXPECT_EQ(certify(kInf, b[1], k, DType::kF16), ElementVerdict::kViolation);
 }
 
+// The product 65504 * 1.41 overflows where it is cast before the bias takes it back into the range.
+TEST(Bound, ACastProductMayOverflow) {
+  Case c = case_of("layer_norm", DType::kF16, 1, {0, 0, 3}, 0);
+  c.set_input("weight", testing::tensor(DType::kF16, {3}, {65504, 65504, 65504}));
+  c.set_input("bias", testing::tensor(DType::kF16, {3}, {0, 0, -60000}));
+  Contract k = standard(DType::kF16);
+  EXPECT_EQ(slice_bounds(CaseRows(c), 0, k)[2].limit, Limit::kNone);
+  ASSERT_TRUE(apply_modifier(k, "before_weight", "yes"));
+  EXPECT_EQ(slice_bounds(CaseRows(c), 0, k)[2].limit, Limit::kOverflow);
+}
+
 TEST(Bound, ZeroDenominatorsFollowThePromise) {
   Case c = case_of("layer_norm", DType::kF32, 1, {7, 7, 7}, 0);
   c.set_input("bias", testing::tensor(DType::kF32, {3}, {1, 2, 3}));

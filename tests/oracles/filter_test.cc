@@ -26,7 +26,16 @@ struct Count {
   long rows = 0, certified = 0, refused_by_mpfr = 0, contradictions = 0;
 };
 
-// Every row of generated cases under every rung, with errors around the bound.
+// Every rung, and one with two more casts.
+std::vector<Contract> contracts_of(DType d) {
+  std::vector<Contract> all;
+  for (const auto rung : contract_ladder()) all.push_back(*contract_named(rung, d));
+  all.push_back(*contract_named("standard", d));
+  EXPECT_TRUE(apply_modifier(all.back(), "before_weight", "yes"));
+  return all;
+}
+
+// Rows of generated cases, with errors around the bound.
 Count compare(std::uint64_t seed, int cases, const std::vector<double>& shifts) {
   Count count;
   for (int i = 0; i < cases; ++i)
@@ -37,8 +46,7 @@ Count compare(std::uint64_t seed, int cases, const std::vector<double>& shifts) 
         options.large_shapes = false;
         const Case c = generate(seed, op, d, static_cast<std::uint64_t>(i), options);
         const CaseRows rows(c);
-        for (const auto rung : contract_ladder()) {
-          const Contract contract = *contract_named(rung, d);
+        for (const Contract& contract : contracts_of(d)) {
           if (!filter_applies(rows, contract) || !rows.finite(0)) continue;
           const auto bounds = slice_bounds(rows, 0, contract);
           for (const double shift : shifts) {

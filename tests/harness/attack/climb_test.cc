@@ -37,6 +37,22 @@ TEST(AttackScore, FoldedKernelBreaksTheCentredContract) {
   EXPECT_LE(attack_score(row, KernelOptions{}, contract_of("two_pass", DType::kF16), 1).ratio, 1);
 }
 
+// ONNX, LayerNormalization-17: the second stage is in the type of x. Its casts show where the bias takes the product away.
+TEST(AttackScore, CastsBeforeWeightAndBiasBreakAContractWithoutThem) {
+  RowCandidate row = row_of(DType::kF16, {0, 1, 3}, kEpsilon);
+  row.weight = {1.19921875, 1.19921875, 1.19921875};
+  row.bias = {1.28125, 0.3203125, -1.6015625};
+  KernelOptions casts;
+  casts.cast_before_weight = true;
+  const auto ratio = [&](const Contract& c) { return attack_score(row, casts, c, 1).ratio; };
+  EXPECT_GT(ratio(contract_of("two_pass", DType::kF16)), 1);
+  EXPECT_LE(ratio(contract_of("two_pass", DType::kF16, "before_weight", "yes")), 1);
+  const double before_weight = ratio(contract_of("two_pass", DType::kF16));
+  casts.cast_before_bias = true;
+  EXPECT_NE(ratio(contract_of("two_pass", DType::kF16)), before_weight);
+  EXPECT_LE(ratio(contract_of("two_pass", DType::kF16, "before_weight", "yes")), 1);
+}
+
 // The public report of 40000..40003: a variance of mean(x^2) - mean^2 in float32.
 TEST(AttackScore, OnePassKernelBreaksTheStandardContract) {
   const RowCandidate row = row_of(DType::kF32, {40000, 40001, 40002, 40003}, kEpsilon);
