@@ -2,8 +2,8 @@
 """Writes the cases of this folder and README.md from the table in cases.py, or checks that they are what it gives.
 
     python3 corpus/public/make.py                       # write
-    python3 corpus/public/make.py --check [--folder F]  # exit status 1 and a line for every file that differs
-    python3 corpus/public/make.py --wrong F             # for every case with a known wrong answer, F/NAME.json: that answer by output
+    python3 corpus/public/make.py --check [FOLDER]..    # exit status 1 and a line for every file that differs
+    python3 corpus/public/make.py --wrong FOLDER        # the cases that have a wrong answer, with it for the expected values
 
 The expected values are computed by tests/oracles/crosscheck.py (exact rationals, rounded by Arb and by mpmath; both must agree), not by the
 oracle, which the tests hold against them. Needs the packages of deps/crosscheck.txt: `./normfuzz setup crosscheck`.
@@ -17,7 +17,6 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests" / "oracles")]
-sys.dont_write_bytecode = True
 
 from crosscheck import Case, same, values  # noqa: E402
 from exact_results import FORMATS, by_arb, by_mpmath, decided, rounded  # noqa: E402
@@ -82,6 +81,9 @@ class Entry:
             del shape[self.named.get("axis", -1)]
         return t["dtype"], shape
 
+    def tensors(self, outputs):
+        return {name: dict(zip(("dtype", "shape"), self.output(name)), data=[float(v).hex() for v in data]) for name, data in outputs.items()}
+
     def results(self, case=None):
         """Every output, correctly rounded: by Arb and by mpmath, which agree."""
         out = {}
@@ -105,8 +107,10 @@ def wrong_answer(entry, exact):
     if not entry.wrong:
         return None, ""
     got = entry.wrong(entry, exact)
-    off = max(((ulps(g, e, entry.output(name)[0]), -i, name) for name in got for i, (g, e) in enumerate(zip(got[name], exact[name]))))
-    distance, i, name = off[0], -off[1], off[2]
+    formats = {name: entry.output(name)[0] for name in got}
+    got = {name: [rounded(v, formats[name]) for v in data] for name, data in got.items()}
+    distance, place, name = max((ulps(g, e, formats[name]), -i, name) for name in got for i, (g, e) in enumerate(zip(got[name], exact[name])))
+    i = -place
     assert distance > 0, f"{entry.name}: the wrong kernel gives the right answer"
     g, e = got[name][i], exact[name][i]
     digits = next(d for d in range(6, 18) if f"{g:.{d}g}" != f"{e:.{d}g}")
@@ -129,7 +133,7 @@ def shortest(v):
 def tensor_text(t):
     numbers = values(t)
     integers = len(numbers) > LONG
-    data = [str(int(v)) if integers and v == int(v) and abs(v) < 10 and (v or math.copysign(1, v) > 0) else f'"{shortest(v)}"' for v in
+    data = [str(int(v)) if integers and abs(v) < 10 and v == int(v) and (v or math.copysign(1, v) > 0) else f'"{shortest(v)}"' for v in
             numbers]
     head = json.dumps({k: v for k, v in t.items() if k != "data"}, separators=(",", ":"))
     return f'{head[:-1]},"data":[{",".join(data)}]}}'
@@ -139,7 +143,7 @@ def case_text(entry, exact, said):
     """The file, as core/case_write.cc lays one out."""
     case = entry.case()
     params = {k: shortest(float.fromhex(v)) if k in NUMBERS and v != "inf" else v for k, v in case["params"].items()}
-    expect = {name: dict(zip(("dtype", "shape"), entry.output(name)), data=[v.hex() for v in data]) for name, data in exact.items()}
+    expect = entry.tensors(exact)
 
     def tensors(of):
         return ",\n  ".join(f'"{name}":{tensor_text(t)}' for name, t in of.items())
@@ -184,7 +188,7 @@ def texts(wrong_folder=None):
         out[f"{entry.name}.json"] = case_text(entry, exact, said)
         rows.append((entry, said))
         if got and wrong_folder:
-            (wrong_folder / f"{entry.name}.json").write_text(json.dumps({k: [shortest(v) for v in d] for k, d in got.items()}))
+            (wrong_folder / f"{entry.name}.json").write_text(case_text(entry, {**exact, **got}, said))
     out["README.md"] = readme(rows)
     return out
 
@@ -193,10 +197,10 @@ def differences(folder, expected):
     for name, text in expected.items():
         path = folder / name
         if not path.exists() or path.read_text() != text:
-            yield f"{name}: {'differs from' if path.exists() else 'is missing, expected by'} cases.py"
+            yield f"{path}: {'differs from' if path.exists() else 'is missing, expected by'} cases.py"
     for path in sorted(folder.glob("*.json")):
         if path.name not in expected:
-            yield f"{path.name}: not in cases.py"
+            yield f"{path}: not in cases.py"
 
 
 def write(path, text):
@@ -208,19 +212,19 @@ def write(path, text):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--folder", type=pathlib.Path, default=HERE)
-    parser.add_argument("--wrong", type=pathlib.Path)
+    parser.add_argument("--wrong", type=pathlib.Path, metavar="FOLDER")
+    parser.add_argument("folders", nargs="*", type=pathlib.Path, default=[HERE])
     args = parser.parse_args()
     expected = texts(args.wrong)
-    if args.wrong:
-        return 0
     if args.check:
-        found = list(differences(args.folder, expected))
+        found = [line for folder in args.folders for line in differences(folder, expected)]
         print("\n".join(found) or f"{len(expected) - 1} cases and README.md are what cases.py gives")
         return 1 if found else 0
+    if args.wrong:
+        return 0
     for name, text in expected.items():
-        write(args.folder / name, text)
-    print(f"{len(expected) - 1} cases written to {args.folder}")
+        write(args.folders[0] / name, text)
+    print(f"{len(expected) - 1} cases written to {args.folders[0]}")
     return 0
 
 

@@ -43,7 +43,7 @@ def outputs(**named):
     """These numbers; a single one stands for all elements."""
 
     def wrong(entry, exact):
-        return {name: v if isinstance(v, list) else [v] * len(exact[name]) for name, v in named.items()}
+        return {name: v if isinstance(v, list) else [float(v)] * len(exact[name]) for name, v in named.items()}
 
     return wrong
 

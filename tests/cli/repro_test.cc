@@ -1,25 +1,41 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 
 #include "core/case_io.h"
 #include "core/npy.h"
 #include "tests/cli/run_program.h"
+#include "tests/public_cases.h"
 #include "tests/temporary_directory.h"
 
 namespace normfuzz::testing {
 namespace {
 
-TEST(Repro, EveryPublicCaseRunsOnCpu) {
-  int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(NORMFUZZ_SOURCE_DIR "/corpus/public")) {
-    const Ran ran = run_program({"repro", entry.path().string(), "--target", "cpu"});
+// Where float32 squares or products leave the range, the contract of the in-tree kernels bounds nothing.
+TEST(Repro, EveryPublicCaseIsCertifiedOnCpu) {
+  const std::map<std::string, std::string> beyond_float32 = {{"cos-zero-eps-product", "range_limit"},
+                                                             {"l2-1e30", "range_limit"},
+                                                             {"lp-norm-1e30", "range_limit"},
+                                                             {"rms-tiny-1e-30", "undecided"}};
+  for (const std::string& file : public_case_files()) {
+    const Ran ran = run_program({"repro", file, "--target", "cpu", "--json"});
+    EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+    const JsonDocument document = json_of(ran);
+    const auto exception = beyond_float32.find(std::filesystem::path(file).stem());
+    EXPECT_EQ(document.root().find("targets")->first().find("verdict")->text(),
+              exception == beyond_float32.end() ? "certified" : exception->second)
+        << file;
+  }
+}
+
+TEST(Repro, ThePublicCaseAsTextFitsTheScreen) {
+  for (const char* name : {"ln-large-mean-40000", "bn-running-var-sample", "rmsb-expanded-dy"}) {
+    const Ran ran = run_program({"repro", public_case(name), "--target", "cpu"});
     EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
     EXPECT_NE(ran.out.find("element"), std::string::npos) << ran.out;
     EXPECT_LE(longest_line(ran.out), 100U) << ran.out;
-    ++files;
   }
-  EXPECT_EQ(files, 13);
 }
 
 TEST(Repro, ADivergenceIsStatusOne) {
