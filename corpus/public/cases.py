@@ -34,7 +34,8 @@ def low_precision_overflow():
                 x=[ramp(48, 1998, 1, 5)], epsilon=E5)
     yield Entry("qk-f16-head-over-256", "qk_norm", "f16", "openvino#36504, openvino#36888 (values ours)",
                 "mean square of a head in f16 is infinite", outputs(q_out=0.0),
-                q=[[[[400, -300, 200, 500], [1, 2, -1, 3]]]], k=[[[[1, -2, 3, 1]]]], q_weight=[1, 1, 2, 1], k_weight=[1, 0.5, 1, 1], epsilon=E6)
+                q=[[[[400, -300, 200, 500], [1, 2, -1, 3]]]], k=[[[[1, -2, 3, 1]]]], q_weight=[1, 1, 2, 1],
+                k_weight=[1, 0.5, 1, 1], epsilon=E6)
     yield Entry("add-rms-f16-over-256", "add_rms_norm", "f16", "onnxruntime#29034 (values ours)",
                 "x + residual has an RMS over 256, each alone has not: mean square in f16 is infinite", outputs(y=0.0),
                 x=[[200, -210, 190, 205]], residual=[[150, -140, 160, 155]], weight=[1, 1, 0.5, 1], epsilon=E6)
@@ -61,7 +62,8 @@ def cancellation():
                 "one-pass variance in f32", kernel(moments="one_pass"), x=[[80000, 80001, 80002, 80003]], epsilon=E5)
     yield Entry("ln-mean-1449", "layer_norm", "f32", "mlx#2238 (values ours)",
                 "one-pass variance in f32: mean 1449, standard deviation 0.5", kernel(moments="one_pass"),
-                x=[[1449.5, 1448.875, 1450.625, 1449.25, 1449.75, 1449.3, 1449.4, 1449.1, 1449.2, 1449.4, 1449.1, 1449.4, 1449.8, 1450.1, 1449.7, 1450.4]],
+                x=[[1449.5, 1448.875, 1450.625, 1449.25, 1449.75, 1449.3, 1449.4, 1449.1, 1449.2, 1449.4, 1449.1, 1449.4, 1449.8, 1450.1,
+                    1449.7, 1450.4]],
                 epsilon=E5)
     yield Entry("ln-mean-plus-millis", "layer_norm", "f32", "burn#5607 (values ours)",
                 "mean 1, steps of 0.001: one-pass variance in f32", kernel(moments="one_pass"), x=[ramp(8, 1, 0.001)], epsilon=E5)
@@ -83,7 +85,8 @@ def cancellation():
                 "channels of one large value: a rounded mean gives 1 for 0", kernel(), x=[[[1e10, 3]]] * 16,
                 layout="nhwc", epsilon=E5, training=1)
     yield Entry("ln-constant-row-beta", "layer_norm", "f32", "pytorch#108072",
-                "a constant row is its bias; a mean summed in bf16 is not the constant", kernel("bf16"), x=[[0.1] * 14], weight=[1] * 14, bias=[1] * 14, epsilon=E6)
+                "a constant row is its bias; a mean summed in bf16 is not the constant", kernel("bf16"), x=[[0.1] * 14],
+                weight=[1] * 14, bias=[1] * 14, epsilon=E6)
     yield Entry("dist-close-points", "distance", "f32", "pytorch#42479",
                 "|a|^2 + |b|^2 - 2 a b cancels: 0 for 109", outputs(y=0.0), a=[[512695]], b=[[512804]], p=2)
 
@@ -106,7 +109,8 @@ def epsilon():
     yield Entry("l2-eps-max-norm", "lp_normalize", "f32", "llama.cpp#20350 (values ours)",
                 "max(|x|, epsilon), not sqrt(max(|x|^2, epsilon))", instead(epsilon_mode="max_square"), epsilon_mode="max_norm", **shared)
     yield Entry("l2-eps-max-square", "lp_normalize", "f32", "openvino#36778 (values ours)",
-                "sqrt(max(|x|^2, epsilon)), not sqrt(|x|^2 + epsilon)", instead(epsilon_mode="add_inside"), epsilon_mode="max_square", **shared)
+                "sqrt(max(|x|^2, epsilon)), not sqrt(|x|^2 + epsilon)", instead(epsilon_mode="add_inside"),
+                epsilon_mode="max_square", **shared)
     yield Entry("l2-eps-add-outside", "lp_normalize", "f32", "optax#1703 (values ours)",
                 "|x| + epsilon, not max(|x|, epsilon)", instead(epsilon_mode="max_norm"), epsilon_mode="add_outside", **shared)
     yield Entry("rms-eps-floor", "rms_norm", "f32", "nntrainer#4318 (values ours)",
@@ -115,7 +119,8 @@ def epsilon():
                 "epsilon inside the root, not added to it", kernel(scale=lambda m, v, e: m.divide(1.0, m.add(m.root(v), e))),
                 x=[[0.25, -0.5, 0.125, 0.25]], epsilon=0.25)
     yield Entry("rms-eps-beside-count", "rms_norm", "f32", "LeetCUDA#309 (values ours)",
-                "epsilon added to the number of elements", kernel(divisor=lambda n, e: n + e, scale=lambda m, v, e: m.divide(1.0, m.root(v))),
+                "epsilon added to the number of elements",
+                kernel(divisor=lambda n, e: n + e, scale=lambda m, v, e: m.divide(1.0, m.root(v))),
                 x=[[1, -2, 3, 4]], epsilon=0.5)
     yield Entry("ln-eps-dropped", "layer_norm", "f32", "tensorflow#58863 (values ours)",
                 "epsilon dropped", instead(epsilon=0), x=[[0.01, 0.02, 0.03, 0.04]], epsilon=1e-3)
@@ -136,9 +141,11 @@ def zeros_and_norms():
     yield Entry("l1-signed", "lp_normalize", "f32", "onnx#8427",
                 "sum of x for the sum of |x|", outputs(y=[0.0, 0.0, 2.0, -1.0]), x=[[1, -1], [2, -1]], p=1, epsilon=0, epsilon_mode="none")
     yield Entry("l2-first-axis", "lp_normalize", "f32", "tensorflow#118181, LiteRT#9212",
-                "a column normalized along its axis of length 1", outputs(y=1.0), x=[[7], [11], [13]], p=2, epsilon=0, epsilon_mode="none", axis=0)
+                "a column normalized along its axis of length 1", outputs(y=1.0), x=[[7], [11], [13]], p=2, epsilon=0,
+                epsilon_mode="none", axis=0)
     yield Entry("l-inf-ties", "lp_norm", "f32", "pytorch#41779 (values ours)",
-                "p = infinity with ties, taken for a large p: 3 * 2^(1/8)", outputs(y=[3 * 2**0.125, 0.0]), x=[[3, -3, 1], [0, 0, 0]], p="inf")
+                "p = infinity with ties, taken for a large p: 3 * 2^(1/8)", outputs(y=[3 * 2**0.125, 0.0]), x=[[3, -3, 1], [0, 0, 0]],
+                p="inf")
     yield Entry("cos-arange-84", "cosine", "f32", "pytorch#18057, pytorch#78064",
                 "a vector beside itself: above 1", outputs(y=1 + 2.0**-23), a=[ramp(84)], b=[ramp(84)], epsilon_mode="none")
     yield Entry("dist-eps-added", "distance", "f32", "pytorch#61538, pytorch#30263 (values ours)",
@@ -206,7 +213,8 @@ def backward():
                 x=[[[1, -1], [-1, 1]]] * 129, dy=[[[1, 0], [0, 1]]] * 129, weight=[1, 1], groups=2, epsilon=0)
     yield Entry("gnb-group-of-channel", "group_norm_backward", "f32", "tt-metal#56202 (values ours)",
                 "channel c with the statistics of group c % G", dweight_of_group(lambda c, groups: c % groups),
-                x=[[[1, 2], [3, 5], [100, 140], [90, 20]]], dy=[[[1, 2], [1, -1], [2, 1], [3, 1]]], weight=[1, 2, 1, 1], groups=2, epsilon=E5)
+                x=[[[1, 2], [3, 5], [100, 140], [90, 20]]], dy=[[[1, 2], [1, -1], [2, 1], [3, 1]]], weight=[1, 2, 1, 1], groups=2,
+                epsilon=E5)
     yield Entry("lnb-swapped-parameters", "layer_norm_backward", "f32", "oneflow#6149 (values ours)",
                 "dweight and dbias swapped", swapped("dweight", "dbias"),
                 x=[[1, 2, 4], [3, 0, 1]], dy=[[1, 2, -1], [0.5, 1, 3]], weight=[1, 2, 0.5], epsilon=E5)
@@ -220,17 +228,20 @@ def backward():
     yield Entry("bnb-channels-last", "batch_norm_backward", "f32", "pytorch#175189 (values ours)",
                 "x with the channels innermost, dy not: their elements paired by address",
                 lambda e, exact: {"dweight": instead(x=[[[[1, 3], [2, -2]], [[5, 1], [2, 8]]]])(e, exact)["dweight"]},
-                x=T([[[[1, 2], [5, 2]], [[3, -2], [1, 8]]]], strides=[8, 1, 4, 2]), dy=[[[[1, 0], [2, 1]], [[-1, 3], [1, 1]]]], weight=[1, 2],
+                x=T([[[[1, 2], [5, 2]], [[3, -2], [1, 8]]]], strides=[8, 1, 4, 2]), dy=[[[[1, 0], [2, 1]], [[-1, 3], [1, 1]]]],
+                weight=[1, 2],
                 epsilon=E5)
     yield Entry("inb-nhwc", "instance_norm_backward", "f32", "pytorch#140913 (values ours)",
                 "dweight with the channels last: taken for nchw", instead("dweight", layout="nchw"),
-                x=[[[[1, 30], [2, 50]], [[4, 10], [2, 80]]]], dy=[[[[1, 2], [3, 4]], [[3, 1], [-2, 2]]]], weight=[1, 2], layout="nhwc", epsilon=E5)
+                x=[[[[1, 30], [2, 50]], [[4, 10], [2, 80]]]], dy=[[[[1, 2], [3, 4]], [[3, 1], [-2, 2]]]], weight=[1, 2],
+                layout="nhwc", epsilon=E5)
     yield Entry("clnb-no-gradient", "channel_layer_norm_backward", "f32", "candle#3011 (values ours)",
                 "dweight and dbias silently absent", outputs(dweight=0.0, dbias=0.0), x=[[[[1, 2]], [[4, 3]], [[0, 1]]]],
                 dy=[[[[1, -1]], [[2, 0.5]], [[3, 1]]]], weight=[1, 2, 3], epsilon=E6)
     yield Entry("ln-sgd-swapped", "layer_norm_sgd", "f32", "oneflow#6149 (values ours)",
                 "a fused update with dweight and dbias swapped",
-                lambda e, exact: {"weight_new": [w - b + n for w, b, n in zip([1, 2, 0.5], [0, 1, 0.5], exact["bias_new"])]}, x=[[1, 2, 4], [3, 0, 1]],
+                lambda e, exact: {"weight_new": [w - b + n for w, b, n in zip([1, 2, 0.5], [0, 1, 0.5], exact["bias_new"])]},
+                x=[[1, 2, 4], [3, 0, 1]],
                 dy=[[1, 2, -1], [0.5, 1, 3]], weight=[1, 2, 0.5], bias=[0, 1, 0.5], learning_rate=0.25, epsilon=E5)
     yield Entry("rms-sgd-no-gradient", "rms_norm_sgd", "f32", "candle#2168 (values ours)",
                 "a step without a gradient leaves the weight as it was", outputs(weight_new=[1.0, 2.0, 0.5]), x=[[1, 2, 4], [3, 0, 1]],
@@ -245,7 +256,8 @@ def layouts():
                 x=T([[1, 5, 2, 4], [3, 1, 1, -3]], offset=4), weight=[1, 1, 1, 1], bias=[0, 0, 0, 0], epsilon=E5)
     yield Entry("bn-channels-last-offset", "batch_norm", "f32", "pytorch#174345 (values ours)",
                 "inference on a view with the channels innermost and an offset", None,
-                x=T([[[[1, 2], [5, 2]], [[3, -2], [1, 8]]]], strides=[8, 1, 4, 2], offset=2), running_mean=[1, 2], running_var=[1, 4], epsilon=E5,
+                x=T([[[[1, 2], [5, 2]], [[3, -2], [1, 8]]]], strides=[8, 1, 4, 2], offset=2), running_mean=[1, 2],
+                running_var=[1, 4], epsilon=E5,
                 training=0)
     yield Entry("bn-permuted", "batch_norm", "f32", "pytorch#63224", "a permuted image read in the order of its addresses",
                 instead(x=[[[[0], [1], [2]], [[3], [4], [5]]]]), x=T([[[[0], [2], [4]], [[1], [3], [5]]]], strides=[6, 1, 2, 1]),
@@ -253,16 +265,19 @@ def layouts():
     yield Entry("ln-permuted", "layer_norm", "f32", "DirectML#588 (values ours)", "a transposed matrix read in the order of its addresses",
                 instead(x=[[[1, -3, 5], [4, 2, 2]]]), x=T([[[1, 5, 2], [-3, 4, 2]]], strides=[6, 1, 2]), weight=[1, 2, 1], bias=[0, 1, 0],
                 epsilon=E5)
-    yield Entry("rms-last-stride", "rms_norm", "f32", "LightLLM#1467 (values ours)", "the last pass reads a row as if its elements were adjacent",
+    yield Entry("rms-last-stride", "rms_norm", "f32", "LightLLM#1467 (values ours)",
+                "the last pass reads a row as if its elements were adjacent",
                 read_as_dense(1), x=T([[1, 5, 2], [-3, 4, 7]], strides=[1, 2]), epsilon=E6)
     yield Entry("ln-padded-rows", "layer_norm", "f32", "TransformerEngine#1017, kernl#193 (values ours)",
                 "rows further apart than they are wide: the padding read as row 1", None, x=T([[1, 3], [7, 2]], strides=[5, 1]), epsilon=E5)
-    yield Entry("rmsb-expanded-dy", "rms_norm_backward", "f32", "unsloth#10617 (values ours)", "dy expanded over the rows: a stride of 0", None,
+    yield Entry("rmsb-expanded-dy", "rms_norm_backward", "f32", "unsloth#10617 (values ours)",
+                "dy expanded over the rows: a stride of 0", None,
                 x=[[1, 2, 4], [3, 0, 1]], dy=T([[1, 2, -1], [1, 2, -1]], strides=[0, 1]), weight=[1, 2, 0.5], epsilon=E6)
     yield Entry("lnb-strided-dy", "layer_norm_backward", "f32", "quack#88 (values ours)", "dy with the rows innermost", None,
                 x=[[1, 2, 4], [3, 0, 1]], dy=T([[1, 2, -1], [0.5, 1, 3]], strides=[1, 2]), weight=[1, 2, 0.5], epsilon=E5)
     yield Entry("qk-packed-qkv", "qk_norm", "f32", "sgl-kernel-xpu#467 (values ours)", "q and k as slices of packed qkv rows", None,
-                q=T([[[[1, 2], [3, -1]], [[0, 4], [2, 2]]]], strides=[16, 8, 2, 1]), k=T([[[[5, 1]], [[-2, 3]]]], strides=[16, 8, 2, 1], offset=4),
+                q=T([[[[1, 2], [3, -1]], [[0, 4], [2, 2]]]], strides=[16, 8, 2, 1]),
+                k=T([[[[5, 1]], [[-2, 3]]]], strides=[16, 8, 2, 1], offset=4),
                 q_weight=[1, 2], k_weight=[0.5, 1], epsilon=E6)
     yield Entry("rms-size-1-stride", "rms_norm", "f32", "vllm#26192 (values ours)", "a dimension of size 1 has any stride", None,
                 x=T([[1, 2, -2, 4]], strides=[3, 1]), epsilon=E6)
@@ -275,21 +290,26 @@ def layouts():
 
 
 def rounding():
-    yield Entry("rms-bf16-round-before-weight", "rms_norm", "bf16", "vllm#42379, vllm-xpu-kernels#536, TransformerEngine#1132 (values ours)",
+    yield Entry("rms-bf16-round-before-weight", "rms_norm", "bf16",
+                "vllm#42379, vllm-xpu-kernels#536, TransformerEngine#1132 (values ours)",
                 "xhat rounded to bf16 before the weight: projects disagree", kernel(before_weight="bf16"),
                 x=[[1.2265625, -0.7109375, 2.015625, 0.33203125]], weight=[1.3046875, 0.90234375, 1.1796875, 1.4296875], epsilon=E6)
-    yield Entry("rms-bf16-one-plus-weight", "rms_norm", "bf16", "vllm#29810", "1 + weight in bf16, weights in 8..32", kernel(offset_sum="bf16"),
+    yield Entry("rms-bf16-one-plus-weight", "rms_norm", "bf16", "vllm#29810", "1 + weight in bf16, weights in 8..32",
+                kernel(offset_sum="bf16"),
                 x=[[7, 1]], weight=[15.8125, 15.8125], epsilon=0, weight_offset=1)
     yield Entry("rms-bf16-one-plus-small-weight", "rms_norm", "bf16", "vllm#53203 (values ours)", "1 + weight in bf16, weights below 0.1",
-                kernel(offset_sum="bf16"), x=[[7, 1, -4, 2]], weight=[0.05078125, 0.011474609375, -0.0107421875, 0.0189208984375], epsilon=E6,
+                kernel(offset_sum="bf16"), x=[[7, 1, -4, 2]], weight=[0.05078125, 0.011474609375, -0.0107421875, 0.0189208984375],
+                epsilon=E6,
                 weight_offset=1)
     yield Entry("add-rms-bf16-residual", "add_rms_norm", "bf16", "vllm#52104, aiter#2586 (values ours)",
                 "x + residual rounded to bf16 before the variance: implementations disagree",
                 instead("y", x=[[1.0, -2.0, 3.015625, 4.0]], residual=[[0, 0, 0, 0]]),
                 x=[[1.0, -2.0, 3.0, 4.0]], residual=[[0.00390625, 0.0078125, 0.01, 0.015625]], weight=[1, 1, 1, 1], epsilon=E6)
     yield Entry("add-rms-bf16-truncated", "add_rms_norm", "bf16", "aiter#5151 (values ours)", "bf16 cut off instead of rounded", truncated,
-                x=[[1.0, -2.0, 3.0, 4.0]], residual=[[0.0068359375, -0.013671875, 0.013671875, 0.02734375]], weight=[1, 1, 1, 1], epsilon=E6)
-    yield Entry("rms-bf16-f32-weight", "rms_norm", "bf16", "vllm#48324 (values ours)", "a f32 weight rounded to the bf16 of x", cast("bf16", "weight"),
+                x=[[1.0, -2.0, 3.0, 4.0]], residual=[[0.0068359375, -0.013671875, 0.013671875, 0.02734375]], weight=[1, 1, 1, 1],
+                epsilon=E6)
+    yield Entry("rms-bf16-f32-weight", "rms_norm", "bf16", "vllm#48324 (values ours)", "a f32 weight rounded to the bf16 of x",
+                cast("bf16", "weight"),
                 x=[[1, 2, -3, 1.5]], weight=T([1.0039, 0.98926, 1.0117, 2.0078], "f32"), epsilon=E6)
     yield Entry("ln-approximate-rsqrt", "layer_norm", "f32", "ncnn#6903, tt-metal#51420 (values ours)",
                 "the bare rsqrt of the instruction set, 2.5e-4 off", kernel(rsqrt_error=2.5e-4), x=[[1, 4, -2, 7, 0, 3, 3, 5]], epsilon=E5)
@@ -301,7 +321,8 @@ def rounding():
 
 def invariance():
     yield Entry("rms-bf16-row-alone", "rms_norm", "bf16", "vllm#48271, vllm#48391, vllm#57280 (values ours)",
-                "the order of a row's sum depends on the number of rows", None, law=("bit.row_independence", {"mode": "alone", "seed": "1"}),
+                "the order of a row's sum depends on the number of rows", None,
+                law=("bit.row_independence", {"mode": "alone", "seed": "1"}),
                 x=[ramp(16, -3, 0.375, 11), ramp(16, 2, -0.25, 13), ramp(16, 0.5, 0.125, 5)], weight=ramp(16, 0.5, 0.125, 9), epsilon=E6)
     yield Entry("ln-twice", "layer_norm", "f32", "Paddle#56100, flash-attention#781, llama.cpp#3057 (values ours)",
                 "the same call gives other bits: a missing barrier", None, law=("bit.determinism", {}),
@@ -309,15 +330,18 @@ def invariance():
 
 
 def parameters():
-    yield Entry("ln-bias-alone", "layer_norm", "f32", "pytorch#69208, MindAct#2132 (values ours)", "a bias without a weight, taken for the weight",
+    yield Entry("ln-bias-alone", "layer_norm", "f32", "pytorch#69208, MindAct#2132 (values ours)",
+                "a bias without a weight, taken for the weight",
                 instead(weight=[2, -1, 0.5], bias=None), x=[[1, 2, 4], [3, 0, 1]], weight=None, bias=[2, -1, 0.5], epsilon=E5)
     yield Entry("ln-weight-alone", "layer_norm", "f32", "onnxruntime#28424 (values ours)", "a weight without a bias, taken for the bias",
                 instead(weight=None, bias=[2, -1, 0.5]), x=[[1, 2, 4], [3, 0, 1]], weight=[2, -1, 0.5], bias=None, epsilon=E5)
-    yield Entry("ln-axis-minus-1", "layer_norm", "f32", "onnxruntime#26407 (values ours)", "axis -1 not resolved: all dimensions normalized",
+    yield Entry("ln-axis-minus-1", "layer_norm", "f32", "onnxruntime#26407 (values ours)",
+                "axis -1 not resolved: all dimensions normalized",
                 instead(normalized_axis=0), x=[[[1, 2, 4], [3, 0, 1]], [[5, 5, 7], [-1, 2, 0]]], normalized_axis=-1, epsilon=E5)
     yield Entry("rms-scale-of-two-dimensions", "rms_norm", "f32", "hip-ep#937, onnxruntime#28971, onnxruntime#25855 (values ours)",
                 "rows of [2, 3] with a scale of [2, 3]: the first row's scale for both",
-                instead(weight=[[1, 2, 3], [1, 2, 3]]), x=[[[1, 2, 4], [3, 0, 1]]], weight=[[1, 2, 3], [10, 20, 30]], normalized_axis=-2, epsilon=E6)
+                instead(weight=[[1, 2, 3], [1, 2, 3]]), x=[[[1, 2, 4], [3, 0, 1]]], weight=[[1, 2, 3], [10, 20, 30]],
+                normalized_axis=-2, epsilon=E6)
     running = dict(x=[[[1, 2, 3, 4]]], running_mean=[0], running_var=[1], epsilon=E5, training=1, momentum=0.1)
     yield Entry("bn-running-var-sample", "batch_norm", "f32", "tensorflow#55545, mlx#3817, FastNN#11, tt-metal#55438",
                 "the population variance for the sample's in the running variance", instead("running_var_new", variance="population"),
@@ -332,12 +356,14 @@ def parameters():
                 "y in training by the running statistics", instead("y", training=0), x=[[[1, 2, 3, 4]]], running_mean=[2], running_var=[4],
                 epsilon=E5, training=1, momentum=0.5, variance="population")
     yield Entry("bn-subnormal-variance", "batch_norm", "f32", "llvm-project#192432, ncnn#5272 (values ours)",
-                "rsqrt of a subnormal variance: infinite", outputs(y=[INF, -INF, INF]), x=[[[3, 1, 2.5]]], running_mean=[2], running_var=[2.0**-130],
+                "rsqrt of a subnormal variance: infinite", outputs(y=[INF, -INF, INF]), x=[[[3, 1, 2.5]]], running_mean=[2],
+                running_var=[2.0**-130],
                 epsilon=0, training=0)
     yield Entry("rms-subnormal-output", "rms_norm", "f32", "anvl#540 (values ours)", "subnormal results flushed to 0", outputs(y=0.0),
                 x=[[1, -1, 1, 1]], weight=[2.0**-130, 2.0**-140, 2.0**-128, 2.0**-149], epsilon=0)
     yield Entry("ln-f16-infinite-row", "layer_norm", "f16", "pytorch#173885 (values ours)",
-                "a row with an infinity is NaN, its neighbour is not", outputs(y=[0.0, NAN, 0.0, -1.2247, 0.0, 1.2247]), x=[[1, INF, 2], [1, 2, 3]], epsilon=E5)
+                "a row with an infinity is NaN, its neighbour is not", outputs(y=[0.0, NAN, 0.0, -1.2247, 0.0, 1.2247]),
+                x=[[1, INF, 2], [1, 2, 3]], epsilon=E5)
 
 
 def graphs():
@@ -345,13 +371,16 @@ def graphs():
     graph = dict(weight=[1, 1], bias=[0, 0], epsilon=0)
     yield Entry("graph-exponent-4", "layer_norm_graph", "f32", same_matcher, "a mean of 4th powers taken for the variance",
                 instead(pattern="exact"), x=[[0, 4]], pattern="exponent_4", **graph)
-    yield Entry("graph-swapped-subtraction", "layer_norm_graph", "f32", same_matcher, "mean - x taken for x - mean", instead(pattern="exact"),
+    yield Entry("graph-swapped-subtraction", "layer_norm_graph", "f32", same_matcher, "mean - x taken for x - mean",
+                instead(pattern="exact"),
                 x=[[0, 4]], pattern="swapped_sub", **graph)
     yield Entry("graph-swapped-division", "layer_norm_graph", "f32", same_matcher, "sqrt / d taken for d / sqrt", instead(pattern="exact"),
                 x=[[0, 4, 5]], pattern="swapped_div", weight=[1, 1, 1], bias=[0, 0, 0], epsilon=0)
-    yield Entry("graph-eps-of-the-graph", "layer_norm_graph", "f32", "onnx-mlir#284 (values ours)", "the fused node takes a default epsilon",
+    yield Entry("graph-eps-of-the-graph", "layer_norm_graph", "f32", "onnx-mlir#284 (values ours)",
+                "the fused node takes a default epsilon",
                 instead(epsilon=E5), x=[[1, 2, 4]], pattern="exact", weight=[1, 2, 1], bias=[0, 1, 0], epsilon=0.5)
 
 
-CASES = [entry for family in (low_precision_overflow, float32_range, cancellation, epsilon, zeros_and_norms, degenerate_shapes, widths, backward,
-                              layouts, rounding, invariance, parameters, graphs) for entry in family()]
+FAMILIES = (low_precision_overflow, float32_range, cancellation, epsilon, zeros_and_norms, degenerate_shapes, widths, backward, layouts,
+            rounding, invariance, parameters, graphs)
+CASES = [entry for family in FAMILIES for entry in family()]

@@ -8,6 +8,7 @@
 The expected values are computed by tests/oracles/crosscheck.py (exact rationals, rounded by Arb and by mpmath; both must agree), not by the
 oracle, which the tests hold against them. Needs the packages of deps/crosscheck.txt: `./normfuzz setup crosscheck`.
 """
+
 import argparse
 import json
 import math
@@ -45,8 +46,12 @@ class T:
     def json(self, dtype):
         dtype = self.dtype or dtype
         layout = {"strides": self.strides, "offset": self.offset, "misalign": self.misalign}
-        return {"dtype": dtype, "shape": self.shape, **{k: v for k, v in layout.items() if v},
-                "data": [rounded(v, dtype).hex() for v in self.data]}
+        return {
+            "dtype": dtype,
+            "shape": self.shape,
+            **{k: v for k, v in layout.items() if v},
+            "data": [rounded(v, dtype).hex() for v in self.data],
+        }
 
 
 class Entry:
@@ -73,8 +78,15 @@ class Entry:
         """dtype and shape of an output."""
         inputs = self.case()["inputs"]
         first = inputs.get("x") or inputs.get("q") or inputs.get("a")
-        like = {"dweight": "weight", "dbias": "weight", "weight_new": "weight", "bias_new": "weight", "k_out": "k",
-                "running_mean_new": "running_mean", "running_var_new": "running_mean"}.get(name)
+        like = {
+            "dweight": "weight",
+            "dbias": "weight",
+            "weight_new": "weight",
+            "bias_new": "weight",
+            "k_out": "k",
+            "running_mean_new": "running_mean",
+            "running_var_new": "running_mean",
+        }.get(name)
         t = inputs[like] if like else first
         shape = list(t["shape"])
         if self.op in ("lp_norm", "rms", "distance", "cosine"):
@@ -82,7 +94,9 @@ class Entry:
         return t["dtype"], shape
 
     def tensors(self, outputs):
-        return {name: dict(zip(("dtype", "shape"), self.output(name)), data=[float(v).hex() for v in data]) for name, data in outputs.items()}
+        return {
+            name: dict(zip(("dtype", "shape"), self.output(name)), data=[float(v).hex() for v in data]) for name, data in outputs.items()
+        }
 
     def results(self, case=None):
         """Every output, correctly rounded: by Arb and by mpmath, which agree."""
@@ -109,7 +123,9 @@ def wrong_answer(entry, exact):
     got = entry.wrong(entry, exact)
     formats = {name: entry.output(name)[0] for name in got}
     got = {name: [rounded(v, formats[name]) for v in data] for name, data in got.items()}
-    distance, place, name = max((ulps(g, e, formats[name]), -i, name) for name in got for i, (g, e) in enumerate(zip(got[name], exact[name])))
+    distance, place, name = max(
+        (ulps(g, e, formats[name]), -i, name) for name in got for i, (g, e) in enumerate(zip(got[name], exact[name]))
+    )
     i = -place
     assert distance > 0, f"{entry.name}: the wrong kernel gives the right answer"
     g, e = got[name][i], exact[name][i]
@@ -133,8 +149,9 @@ def shortest(v):
 def tensor_text(t):
     numbers = values(t)
     integers = len(numbers) > LONG
-    data = [str(int(v)) if integers and abs(v) < 10 and v == int(v) and (v or math.copysign(1, v) > 0) else f'"{shortest(v)}"' for v in
-            numbers]
+    data = [
+        str(int(v)) if integers and abs(v) < 10 and v == int(v) and (v or math.copysign(1, v) > 0) else f'"{shortest(v)}"' for v in numbers
+    ]
     head = json.dumps({k: v for k, v in t.items() if k != "data"}, separators=(",", ":"))
     return f'{head[:-1]},"data":[{",".join(data)}]}}'
 
@@ -149,10 +166,13 @@ def case_text(entry, exact, said):
         return ",\n  ".join(f'"{name}":{tensor_text(t)}' for name, t in of.items())
 
     law = dict(zip(("id", "args"), entry.law)) if entry.law else None
-    return (f'{{"schema":"normfuzz.case/1","op":"{entry.op}",\n "params":{json.dumps(params, separators=(",", ":"))},\n'
-            f' "inputs":{{\n  {tensors(case["inputs"])}\n }},\n "source":{json.dumps(entry.source)},\n'
-            f' "note":{json.dumps(entry.note + said)},\n "expect":{{\n  {tensors(expect)}\n }}'
-            + (f',\n "property":{json.dumps(law, separators=(",", ":"))}' if law else "") + "}\n")
+    return (
+        f'{{"schema":"normfuzz.case/1","op":"{entry.op}",\n "params":{json.dumps(params, separators=(",", ":"))},\n'
+        f' "inputs":{{\n  {tensors(case["inputs"])}\n }},\n "source":{json.dumps(entry.source)},\n'
+        f' "note":{json.dumps(entry.note + said)},\n "expect":{{\n  {tensors(expect)}\n }}'
+        + (f',\n "property":{json.dumps(law, separators=(",", ":"))}' if law else "")
+        + "}\n"
+    )
 
 
 def readme(rows):

@@ -1,6 +1,7 @@
 """What the reported bugs compute: a formula with one thing wrong, in the arithmetic in which it was wrong.
 
 Every function here returns what cases.py names `wrong`: from an Entry and its exact results to the values of a wrong kernel, by output."""
+
 import math
 import struct
 from fractions import Fraction
@@ -84,8 +85,18 @@ def truncated(entry, exact):
     return {name: [cut(r) for r in results] for name, results in Case(entry.case(), False).results().items()}
 
 
-def kernel(acc="f32", moments="two_pass", square=None, divisor=None, lanes=0, seen=None, scale=None, rsqrt_error=0.0,
-           before_weight=None, offset_sum=None):
+def kernel(
+    acc="f32",
+    moments="two_pass",
+    square=None,
+    divisor=None,
+    lanes=0,
+    seen=None,
+    scale=None,
+    rsqrt_error=0.0,
+    before_weight=None,
+    offset_sum=None,
+):
     """A kernel of layer_norm and its kin with one thing wrong.
 
     acc: format of sums and statistics; square: format of the squares alone; moments: two_pass, one_pass (negative variances stay) or clamped
@@ -158,8 +169,10 @@ def read_as_dense(row_stride):
         case = Case(entry.case(), False)
         tensor, m = entry.case()["inputs"]["x"], Machine("f32")
         rows, cols = tensor["shape"]
-        memory = {i * tensor["strides"][0] + j * tensor["strides"][1]: v
-                  for (i, j), v in zip([(i, j) for i in range(rows) for j in range(cols)], values(tensor))}
+        memory = {
+            i * tensor["strides"][0] + j * tensor["strides"][1]: v
+            for (i, j), v in zip([(i, j) for i in range(rows) for j in range(cols)], values(tensor))
+        }
         y = []
         for i, x in enumerate(case.by_rows("x")):
             s = m.divide(1.0, m.root(m.add(m.divide(m.sum(m.multiply(v, v) for v in x), float(cols)), case.epsilon)))

@@ -144,6 +144,16 @@ bool write_tensor_record(TensorRecord& r, std::string_view name, const Tensor* t
   return true;
 }
 
+// The op's inputs as the case gives them. One that a case does not mention is absent, as a null one: a target is told so.
+std::vector<std::pair<std::string_view, const Tensor*>> inputs_of(const Case& c, const OpInfo& op) {
+  std::vector<std::pair<std::string_view, const Tensor*>> inputs;
+  for (const auto& [name, tensor] : c.inputs) inputs.emplace_back(name, tensor ? &*tensor : nullptr);
+  for (const InputSpec& spec : op.inputs)
+    if (std::none_of(inputs.begin(), inputs.end(), [&](const auto& input) { return input.first == spec.name; }))
+      inputs.emplace_back(spec.name, nullptr);
+  return inputs;
+}
+
 bool write_param_record(ParamRecord& r, std::string_view name, const ParamValue& value) {
   std::memset(&r, 0, sizeof r);
   if (!copy_name(r.name, sizeof r.name, name)) return false;
@@ -210,7 +220,8 @@ Result<bool> Arena::place(const Case& c, std::size_t guard_bytes) {
   if (op == nullptr) return Error{"op '" + c.op + "': unknown"};
   Slot slot;
   slot.outputs = op->output_layouts(c);
-  const std::size_t tensors = c.inputs.size() + slot.outputs.size();
+  slot.inputs = inputs_of(c, *op);
+  const std::size_t tensors = slot.inputs.size() + slot.outputs.size();
   if (tensors > protocol::kMaxTensors)
     return Error{fmt::format("op '{}': {} tensors, expected at most {}", c.op, tensors, protocol::kMaxTensors)};
 
@@ -237,13 +248,13 @@ Status Arena::write_record(const Slot& slot, const Case& c, std::size_t at) {
   CallRecord& call = *reinterpret_cast<CallRecord*>(segment_.base() + at);
   std::memset(&call, 0, sizeof call);
   if (!copy_name(call.op, sizeof call.op, c.op)) return Error{"op '" + c.op + "': the name is too long for a worker"};
-  call.input_count = static_cast<std::uint16_t>(c.inputs.size());
+  call.input_count = static_cast<std::uint16_t>(slot.inputs.size());
   call.output_count = static_cast<std::uint16_t>(slot.outputs.size());
   call.param_count = static_cast<std::uint32_t>(c.params.size());
   auto* tensor = reinterpret_cast<TensorRecord*>(&call + 1);
   std::size_t index = 0, placed = 0;
-  for (const auto& [name, input] : c.inputs) {
-    if (!write_tensor_record(*tensor++, name, input ? &*input : nullptr)) return Error{"input '" + name + "': the name is too long"};
+  for (const auto& [name, input] : slot.inputs) {
+    if (!write_tensor_record(*tensor++, name, input)) return Error{"input '" + std::string(name) + "': the name is too long"};
     if (input) call.data[index] = slot.tensors[placed++].element0;
     ++index;
   }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/case.h"
@@ -53,6 +55,7 @@ class Arena {
     bool compact;             // no padding: the elements in logical order, one run
   };
   struct Slot {
+    std::vector<std::pair<std::string_view, const Tensor*>> inputs;  // null: absent
     std::vector<Placed> tensors;
     NamedTensors outputs;
   };

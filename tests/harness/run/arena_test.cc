@@ -150,6 +150,24 @@ TEST_P(Memory, TensorsLieWhereTheCaseSays) {
   }
 }
 
+TEST(Arena, AnInputThatTheCaseDoesNotMentionIsAbsentLikeANullOne) {
+  Case unmentioned = small_case(3, 4);
+  std::erase_if(unmentioned.inputs, [](const auto& input) { return input.first != "x"; });
+  for (const Case& c : {small_case(3, 4), unmentioned}) {
+    Placed p(c);
+    const auto& call = *reinterpret_cast<protocol::CallRecord*>(p.segment.base() + p.segment.descriptor(0).record);
+    ASSERT_EQ(call.input_count, 3);
+    const auto* tensors = reinterpret_cast<const protocol::TensorRecord*>(&call + 1);
+    EXPECT_STREQ(tensors[1].name, "weight");
+    EXPECT_EQ(tensors[1].present, 0);
+    EXPECT_STREQ(tensors[2].name, "bias");
+    EXPECT_EQ(tensors[2].present, 0);
+    EXPECT_STREQ(tensors[3].name, "y");
+    p.write_output();
+    EXPECT_TRUE(p.take().memory.clean());
+  }
+}
+
 TEST(Arena, NothingIsReportedUnwrittenWhereTheCallWasDeclined) {
   for (const nf_status status : {NF_UNSUPPORTED, NF_REJECTED}) {
     Placed p(small_case(3, 4));
