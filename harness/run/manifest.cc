@@ -88,6 +88,13 @@ class TableReader {
     }
     return result;
   }
+  bool flag(std::string_view key) {
+    const toml::node* node = take(key, false);
+    if (node == nullptr) return false;
+    if (const auto* value = node->as_boolean()) return value->get();
+    fail(key, "expected true or false");
+    return false;
+  }
   // Every key must have been asked for.
   void finish() {
     for (const auto& [key, value] : table_)
@@ -124,6 +131,7 @@ Variant read_variant(TableReader& t) {
   v.env = t.values("env");
   v.requires_cpu = t.text("requires");
   v.modifiers = t.values("modifiers");
+  v.rare = t.flag("rare");
   t.finish();
   return v;
 }

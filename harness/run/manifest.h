@@ -26,6 +26,7 @@ struct Variant {
   std::string requires_cpu;                // a flag of /proc/cpuinfo; empty: none
   // What this variant promises otherwise than the target: on top of every op's own modifiers (another algorithm, flush to zero).
   std::map<std::string, std::string> modifiers;
+  bool rare = false;  // of a mutant: random cases hardly ever show its bug
 };
 
 enum class TargetKind { kNative, kPython };

@@ -1,7 +1,6 @@
 #include "targets/mutants/mutant.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "targets/mutants/sums.h"
@@ -9,73 +8,57 @@
 namespace normfuzz {
 namespace {
 
-using Policy = MutantPolicy;
-
-// ---- the list ----
-
-const std::array<Mutant, 14> kMutants = {{
-    {"two_pass", "", "none: the plain kernel", "", Policy{}, true},
-    {"welford", "", "none: Welford's update, one accumulator", "", Policy{.moments = MutantMoments::kWelford}, false},
-    {"pairwise", "", "none: pairwise sums", "", Policy{.sum = MutantSum::kPairwise}, true},
-    {"one_pass_variance", "cancellation", "variance as mean(x^2) - mean^2, clamped at zero",
-     "onnxruntime#28463, tvm#19592, flax#1545, keras#18795", Policy{.moments = MutantMoments::kOnePass}, false},
-    {"sample_variance", "statistics", "divides the sum of squares by n - 1", "tensorflow#55545, mlx#3817, FastNN#11",
-     Policy{.sample_variance = true}, false},
-    {"epsilon_outside", "epsilon", "adds epsilon to the root, not under it", "axlearn#21, llama.cpp#20350",
-     Policy{.epsilon = MutantEpsilon::kOutside}, true},
-    {"epsilon_dropped", "epsilon", "ignores epsilon", "tensorflow#58863, TIM-VX#589", Policy{.epsilon = MutantEpsilon::kDropped}, true},
-    {"epsilon_fixed", "epsilon", "takes 1e-5 whatever epsilon is asked for", "TIM-VX#589 (there the constant is 0)",
-     Policy{.epsilon = MutantEpsilon::kFixed}, true},
-    {"epsilon_maximum", "epsilon", "max(variance, epsilon) in place of the sum", "llama.cpp#20350, openvino#36778, optax#1703",
-     Policy{.epsilon = MutantEpsilon::kMaximum}, true},
-    {"rsqrt_12_bits", "rsqrt", "an estimate of the reciprocal root without the refinement step", "ncnn#6903, ncnn#5272",
-     Policy{.root_bits = 12}, true},
-    {"rsqrt_20_bits", "rsqrt", "a reciprocal root good to 20 bits", "ncnn#6903, tt-metal#51420", Policy{.root_bits = 20}, true},
-    {"dropped_tail", "width and tails", "the columns behind the last full vector of 4 do not enter the sums",
-     "Liger#518, unsloth#1867, triton#9838", Policy{.vector_width = 4}, true},
-    {"shifted_weight", "parameters", "reads the next element's weight", "onnxruntime#28424", Policy{.weight_shift = 1}, true},
-    {"bf16_mean", "rounding", "keeps the mean in bf16", "aiter#5151, vllm#52104", Policy{.bf16_mean = true}, false},
-}};
-
-// ---- one plain scalar kernel ----
-
 template <class T>
 class PlainKernel {
  public:
-  PlainKernel(const Policy& policy, const RowInputs& row) : policy_(policy), row_(row), counted_(row.n) {
+  PlainKernel(const MutantPolicy& policy, DType storage, const RowInputs& row)
+      : policy_(policy), storage_(storage), row_(row), counted_(row.n) {
     // A row shorter than one vector takes the scalar path, tail and all.
     if (policy.vector_width > 0 && row.n > policy.vector_width) counted_ = row.n / policy.vector_width * policy.vector_width;
+    if (policy.half_of_middle && row.n > 256 && row.n <= 512) counted_ = 256;
   }
 
   // Calls write(i, y_i).
   template <class Write>
   void run(bool centred, Write write) const {
     T mean = 0;
-    const T statistic = centred ? variance(mean) : sum([&](std::int64_t i) { return x(i) * x(i); }) / count();
-    const T scale = reciprocal_root(statistic);
+    T statistic = centred ? variance(mean) : sum([&](std::int64_t i) { return square(x(i)); }) / count();
+    if (policy_.no_reduction) statistic = 0;
+    const T scale = reciprocal_root(narrowed(kNarrowStatistic, statistic));
     for (std::int64_t i = 0; i < row_.n; ++i) {
-      const T weight = static_cast<T>(row_.weight_offset) + static_cast<T>(row_.weight[std::min(i + policy_.weight_shift, row_.n - 1)]);
-      write(i, (x(i) - mean) * scale * weight + static_cast<T>(row_.bias[i]));
+      const T weight = static_cast<T>(row_.weight[std::min(i + policy_.weight_shift, row_.n - 1)]);
+      const T normalized = narrowed(kNarrowNormalized, (x(i) - mean) * scale);
+      write(i, normalized * narrowed(kNarrowOffsetWeight, static_cast<T>(row_.weight_offset) + weight) + static_cast<T>(row_.bias[i]));
     }
   }
 
  private:
   T x(std::int64_t i) const { return static_cast<T>(row_.x[i]); }
-  T count() const { return static_cast<T>(row_.n); }
+  T square(T v) const { return narrowed(kNarrowSquares, v * v); }
+  T count() const { return policy_.f16_count ? rounded(DType::kF16, static_cast<T>(row_.n)) : static_cast<T>(row_.n); }
+
+  static T rounded(DType type, T v) { return static_cast<T>(value_from_bits(type, bits_from_value(type, static_cast<double>(v)))); }
+  T narrowed(MutantNarrow what, T v) const { return (policy_.narrow & what) != 0 ? rounded(storage_, v) : v; }
 
   template <class Term>
   T sum(Term term) const {
-    return sum_of<T>(policy_.sum, term, counted_);
+    if ((policy_.narrow & kNarrowSum) == 0) return sum_of<T>(policy_.sum, term, counted_);
+    T total = 0;
+    for (std::int64_t i = 0; i < counted_; ++i) total = rounded(storage_, total + term(i));
+    return total;
   }
 
   T variance(T& mean) const {
     const T divisor = policy_.sample_variance && row_.n > 1 ? static_cast<T>(row_.n - 1) : count();
     if (policy_.moments == MutantMoments::kWelford) return welford(mean) / divisor;
     mean = sum([&](std::int64_t i) { return x(i); }) / count();
-    if (policy_.bf16_mean) mean = static_cast<T>(value_from_bits(DType::kBF16, bits_from_value(DType::kBF16, static_cast<double>(mean))));
-    if (policy_.moments == MutantMoments::kOnePass)
-      return std::max(T(0), sum([&](std::int64_t i) { return x(i) * x(i); }) / divisor - mean * mean);
-    return sum([&](std::int64_t i) { return (x(i) - mean) * (x(i) - mean); }) / divisor;
+    if (policy_.bf16_mean) mean = rounded(DType::kBF16, mean);
+    if (policy_.moments != MutantMoments::kTwoPass) {
+      const T difference = sum([&](std::int64_t i) { return square(x(i)); }) / divisor - mean * mean;
+      return policy_.moments == MutantMoments::kOnePass ? std::max(T(0), difference) : difference;
+    }
+    const std::int64_t padding = policy_.padded_to > 0 ? (policy_.padded_to - row_.n % policy_.padded_to) % policy_.padded_to : 0;
+    return (sum([&](std::int64_t i) { return square(x(i) - mean); }) + static_cast<T>(padding) * (mean * mean)) / divisor;
   }
   T welford(T& mean) const {
     T squares = 0;
@@ -88,7 +71,8 @@ class PlainKernel {
   }
 
   T reciprocal_root(T statistic) const {
-    const T epsilon = static_cast<T>(row_.epsilon);
+    const T epsilon = narrowed(kNarrowEpsilon, static_cast<T>(row_.epsilon));
+    if (policy_.no_root) return 1 / (statistic + epsilon);
     switch (policy_.epsilon) {
       case MutantEpsilon::kInside:
         return cut(1 / std::sqrt(statistic + epsilon));
@@ -100,6 +84,8 @@ class PlainKernel {
         return cut(1 / std::sqrt(statistic + T(1e-5f)));
       case MutantEpsilon::kMaximum:
         return cut(1 / std::sqrt(std::max(statistic, epsilon)));
+      case MutantEpsilon::kInCount:
+        return cut(1 / std::sqrt(statistic * (count() / (count() + epsilon))));
     }
     return 0;
   }
@@ -111,30 +97,32 @@ class PlainKernel {
     return std::ldexp(std::trunc(std::ldexp(fraction, policy_.root_bits)), exponent - policy_.root_bits);
   }
 
-  const Policy& policy_;
+  const MutantPolicy& policy_;
+  DType storage_;
   const RowInputs& row_;
   std::int64_t counted_;
 };
 
-}  // namespace
-
-std::span<const Mutant> all_mutants() { return kMutants; }
-
-const Mutant* find_mutant(std::string_view name) {
-  const auto found = std::find_if(kMutants.begin(), kMutants.end(), [&](const Mutant& m) { return m.name == name; });
-  return found == kMutants.end() ? nullptr : &*found;
+// The bits of a finite value, rounded toward zero: the nearest ones, or those below in magnitude.
+std::uint64_t bits_toward_zero(DType storage, double value) {
+  const std::uint64_t nearest = bits_from_value(storage, value);
+  return std::fabs(value_from_bits(storage, nearest)) > std::fabs(value) ? nearest - 1 : nearest;
 }
+
+}  // namespace
 
 std::vector<double> run_mutant(const MutantPolicy& policy, std::string_view op, DType storage, const RowInputs& row) {
   std::vector<double> y(static_cast<std::size_t>(row.n));
   const bool centred = op != "rms_norm";
   const auto write = [&](std::int64_t i, auto value) {
-    y[static_cast<std::size_t>(i)] = value_from_bits(storage, bits_from_value(storage, static_cast<double>(value)));
+    const auto v = static_cast<double>(value);
+    y[static_cast<std::size_t>(i)] =
+        value_from_bits(storage, policy.truncates ? bits_toward_zero(storage, v) : bits_from_value(storage, v));
   };
   if (storage == DType::kF64)
-    PlainKernel<double>(policy, row).run(centred, write);
+    PlainKernel<double>(policy, storage, row).run(centred, write);
   else
-    PlainKernel<float>(policy, row).run(centred, write);
+    PlainKernel<float>(policy, storage, row).run(centred, write);
   return y;
 }
 

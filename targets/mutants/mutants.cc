@@ -1,10 +1,13 @@
 // The mutants behind the plug-in interface; the environment variable NORMFUZZ_MUTANT chooses one by name, without it the correct kernel
 // runs.
+#include <algorithm>
 #include <cstdlib>
 
 #include "targets/cpu/row_call.h"
+#include "targets/mutants/call_mutant.h"
 #include "targets/mutants/mutant.h"
 #include "targets/mutants/op_mutant.h"
+#include "targets/mutants/row_runs.h"
 
 namespace normfuzz {
 namespace {
@@ -14,15 +17,15 @@ std::string_view chosen_name() {
   return name == nullptr || *name == '\0' ? "two_pass" : name;
 }
 
-// layer_norm, rms_norm and, with the kernel of layer_norm, channel_layer_norm.
+void require_dtype(const auto& mutant, DType storage) {
+  if (!mutant.dtypes.empty() && std::find(mutant.dtypes.begin(), mutant.dtypes.end(), storage) == mutant.dtypes.end())
+    throw Unsupported(std::string(mutant.name) + " changes nothing in " + std::string(name_of(storage)));
+}
+
 void run_rows(const Mutant& mutant, const TargetCall& arguments) {
   const RowCall rows(arguments);
-  std::vector<double> x(static_cast<std::size_t>(rows.cols()));
-  const Rows y = rows.elements(arguments, "y");
-  for (std::int64_t r = 0; r < rows.rows(); ++r) {
-    rows.gather(r, x.data());
-    y.scatter(r, run_mutant(mutant.policy, arguments.op(), rows.storage, rows.row(r, x.data(), nullptr)).data());
-  }
+  require_dtype(mutant, rows.storage);
+  run_rows(arguments, rows, [&](const RowInputs&) { return mutant.policy; });
 }
 
 std::vector<double> flat(const DLTensor* tensor, const std::string& name) {
@@ -36,7 +39,7 @@ std::vector<double> flat(const DLTensor* tensor, const std::string& name) {
 OpInputs op_inputs(const TargetCall& arguments, const RowCall& rows) {
   OpInputs in;
   in.op = arguments.op();
-  in.f64 = rows.storage == DType::kF64;
+  in.storage = rows.storage;
   const DLTensor* x = arguments.input("q") ? arguments.input("q") : arguments.input("x") ? arguments.input("x") : arguments.input("a");
   in.shape.assign(x->shape, x->shape + x->ndim);
   const RowAxes axes(arguments, *x);
@@ -70,35 +73,42 @@ OpInputs op_inputs(const TargetCall& arguments, const RowCall& rows) {
   return in;
 }
 
+RowCall op_rows(const TargetCall& arguments) {
+  return arguments.op() == "qk_norm" ? RowCall(arguments, "q", "q_weight") : RowCall(arguments);
+}
+
 void run_op(OpBug bug, const MutantPolicy& policy, const TargetCall& arguments) {
-  const bool heads = arguments.op() == "qk_norm";
-  const RowCall rows = heads ? RowCall(arguments, "q", "q_weight") : RowCall(arguments);
+  const RowCall rows = op_rows(arguments);
   const OpInputs in = op_inputs(arguments, rows);
   for (const auto& [name, values] : run_op_mutant(bug, policy, in))
     if (const DLTensor* output = arguments.output(name)) as_one_row(*output, name).scatter(0, values.data());
 }
 
 // What a mutant is made for; controls serve every operator.
-void dispatch(const TargetCall& arguments) {
+void dispatch(const nf_call& call) {
+  const TargetCall arguments(call);
   const std::string_view op = arguments.op(), name = chosen_name();
   const Mutant* mutant = find_mutant(name);
   const OpMutant* op_mutant = find_op_mutant(name);
-  if (mutant == nullptr && op_mutant == nullptr)
+  const CallMutant* call_mutant = find_call_mutant(name);
+  if (mutant == nullptr && op_mutant == nullptr && call_mutant == nullptr)
     throw Rejected("NORMFUZZ_MUTANT is '" + std::string(name) + "', expected the name of a variant in the manifest");
-  if (op_mutant != nullptr) {
-    for (const std::string_view made_for : op_mutant->ops)
-      if (made_for == op) return run_op(op_mutant->defect, MutantPolicy{}, arguments);
-    throw Unsupported(std::string(name) + " is no kernel of " + std::string(op));
+  const auto has_op = [&](const auto& made_for) { return std::find(made_for.begin(), made_for.end(), op) != made_for.end(); };
+  if (op_mutant != nullptr && has_op(op_mutant->ops)) {
+    require_dtype(*op_mutant, op_rows(arguments).storage);
+    return run_op(op_mutant->defect, MutantPolicy{}, arguments);
   }
-  if (op == "layer_norm" || op == "channel_layer_norm" || (op == "rms_norm" && mutant->for_rms_norm)) return run_rows(*mutant, arguments);
-  if (op == "rms_norm" || !mutant->control()) throw Unsupported(std::string(name) + " is no kernel of " + std::string(op));
+  if (call_mutant != nullptr && has_op(call_mutant->ops)) return call_mutant->run(call);
+  if (mutant != nullptr && has_op(mutant->ops)) return run_rows(*mutant, arguments);
+  if (mutant == nullptr || op == "rms_norm" || !mutant->control())
+    throw Unsupported(std::string(name) + " is no kernel of " + std::string(op));
   run_op(OpBug::kNone, mutant->policy, arguments);
 }
 
 nf_status run(const nf_call* call) {
-  return guarded_run(call, [](const TargetCall& arguments) -> std::string {
+  return guarded_run(call, [&](const TargetCall& arguments) -> std::string {
     require_row_op(arguments);
-    dispatch(arguments);
+    dispatch(*call);
     return "";
   });
 }

@@ -1,7 +1,6 @@
 #include "targets/mutants/op_mutant.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -11,140 +10,6 @@
 
 namespace normfuzz {
 namespace {
-
-// ---- the list ----
-
-const std::array<OpMutant, 28> kOpMutants = {{
-    {"whole_map",
-     "axis",
-     "channel LayerNorm over the whole map of a sample",
-     "tt-metal#56202 (wrong group)",
-     OpBug::kWholeMap,
-     {"channel_layer_norm", "channel_layer_norm_backward"}},
-    {"wrong_axis",
-     "axis",
-     "rows along the neighbouring dimension",
-     "onnxruntime#26407, tensorflow#118181",
-     OpBug::kWrongAxis,
-     {"channel_layer_norm", "lp_normalize"}},
-    {"nhwc_as_nchw",
-     "layout",
-     "reads an nhwc tensor as nchw",
-     "DirectML#588, openvino#36649",
-     OpBug::kNhwcAsNchw,
-     {"channel_layer_norm", "channel_layer_norm_backward"}},
-    {"dweight_of_last_row",
-     "backward",
-     "dweight of the last row alone, not summed over rows",
-     "attorch#17",
-     OpBug::kLastRow,
-     {"layer_norm_backward", "rms_norm_backward", "channel_layer_norm_backward", "group_norm_backward", "instance_norm_backward",
-      "batch_norm_backward"}},
-    {"no_mean_gradient",
-     "backward",
-     "dx without the term mean(g)",
-     "none known; Odyssey#5107 on cotangents of ones, which hide it",
-     OpBug::kNoMeanGradient,
-     {"layer_norm_backward", "channel_layer_norm_backward", "group_norm_backward", "instance_norm_backward", "batch_norm_backward"}},
-    {"no_projection",
-     "backward",
-     "dx without the term xhat mean(g xhat)",
-     "candle#2168, unsloth#4550 (a gradient silently absent)",
-     OpBug::kNoProjection,
-     {"layer_norm_backward", "rms_norm_backward", "channel_layer_norm_backward", "group_norm_backward", "instance_norm_backward",
-      "batch_norm_backward"}},
-    {"weight_forgotten",
-     "backward",
-     "dx for a weight of ones",
-     "pytorch#69208",
-     OpBug::kWeightForgotten,
-     {"layer_norm_backward", "rms_norm_backward", "channel_layer_norm_backward", "group_norm_backward", "instance_norm_backward",
-      "batch_norm_backward"}},
-    {"gradient_epsilon_dropped",
-     "backward",
-     "a backward without epsilon",
-     "tensorflow#58863, TIM-VX#589",
-     OpBug::kNoEpsilon,
-     {"layer_norm_backward", "rms_norm_backward", "channel_layer_norm_backward", "group_norm_backward", "instance_norm_backward",
-      "batch_norm_backward"}},
-    {"dbias_of_dx",
-     "backward",
-     "dbias = sum of dx",
-     "oneflow#6149",
-     OpBug::kBiasFromDx,
-     {"layer_norm_backward", "channel_layer_norm_backward", "group_norm_backward", "instance_norm_backward", "batch_norm_backward"}},
-    {"step_upward",
-     "update",
-     "adds the step to the parameter",
-     "none known",
-     OpBug::kStepUpward,
-     {"layer_norm_sgd", "rms_norm_sgd", "channel_layer_norm_sgd"}},
-    {"rate_squared",
-     "update",
-     "multiplies by the learning rate twice",
-     "none known",
-     OpBug::kRateSquared,
-     {"layer_norm_sgd", "rms_norm_sgd", "channel_layer_norm_sgd"}},
-    {"no_root", "norms", "the sum of squares for its root", "none known", OpBug::kNoRoot, {"lp_norm", "distance"}},
-    {"l1_for_l2", "norms", "the sum of magnitudes where p = 2", "none known", OpBug::kL1ForL2, {"lp_norm", "distance"}},
-    {"signed_maximum", "norms", "the largest element for the largest magnitude", "pytorch#41779", OpBug::kSignedMaximum, {"lp_norm"}},
-    {"divisor_l1", "norms", "divides by the sum of magnitudes whatever p", "none known", OpBug::kDivisorL1, {"lp_normalize"}},
-    {"length_epsilon_outside",
-     "epsilon",
-     "adds epsilon to the length where it belongs under the root",
-     "axlearn#21, optax#1703",
-     OpBug::kEpsilonOutside,
-     {"lp_normalize"}},
-    {"cosine_one_length", "cosine", "divides by the first length alone", "none known", OpBug::kOneLength, {"cosine"}},
-    {"distance_of_magnitudes", "norms", "subtracts magnitudes", "none known", OpBug::kMagnitudes, {"distance"}},
-    {"interleaved_groups",
-     "axis",
-     "channel c in group c modulo the number of groups",
-     "tt-metal#56202 (wrong group)",
-     OpBug::kInterleavedGroups,
-     {"group_norm", "group_norm_backward"}},
-    {"weight_by_position",
-     "parameters",
-     "the weight and bias of a channel's position within its group",
-     "none known",
-     OpBug::kWeightByPosition,
-     {"group_norm", "instance_norm", "group_norm_backward", "instance_norm_backward"}},
-    {"running_population",
-     "running statistics",
-     "moves the running variance by the population's variance where the sample's is due",
-     "none known",
-     OpBug::kRunningPopulation,
-     {"batch_norm"}},
-    {"momentum_swapped",
-     "running statistics",
-     "takes momentum for the weight of the old statistics",
-     "none known; PyTorch and ONNX define it the other way round",
-     OpBug::kMomentumSwapped,
-     {"batch_norm"}},
-    {"training_always",
-     "statistics",
-     "normalizes by the batch's statistics at inference",
-     "none known",
-     OpBug::kTrainingAlways,
-     {"batch_norm"}},
-    {"residual_not_added",
-     "residual",
-     "returns x for x + residual: the sum is not written back",
-     "none known",
-     OpBug::kResidualNotAdded,
-     {"add_rms_norm"}},
-    {"residual_rounded_early", "rounding", "the norm sees the sum rounded to bf16", "none known", OpBug::kResidualEarly, {"add_rms_norm"}},
-    {"heads_together", "axis", "one mean square over all heads of a position", "none known", OpBug::kHeadsTogether, {"qk_norm"}},
-    {"graph_fused",
-     "graph fusion",
-     "takes every graph that looks like layer_norm for it",
-     "none known; ONNX Runtime's LayerNormFusion takes Pow(d, 4) for Pow(d, 2)",
-     OpBug::kGraphFused,
-     {"layer_norm_graph"}},
-    {"rms_sample", "statistics", "divides the sum of squares by n - 1", "FastNN#11, mlx#3817", OpBug::kSampleMean, {"rms"}},
-}};
-
-// ---- one plain scalar kernel ----
 
 template <class T>
 class OpKernel {
@@ -176,7 +41,12 @@ class OpKernel {
   std::size_t parameter(std::int64_t r, std::int64_t j) const { return map_.parameter_at(r, j); }
   T weight(std::int64_t r, std::int64_t j) const { return static_cast<T>(in_.weight_offset) + static_cast<T>(in_.weight[parameter(r, j)]); }
   T count() const { return static_cast<T>(map_.cols); }
-  T epsilon() const { return has(OpBug::kNoEpsilon) ? T(0) : static_cast<T>(in_.epsilon); }
+  T epsilon() const {
+    const T stored = static_cast<T>(in_.epsilon);
+    return has(OpBug::kNoEpsilon) ? T(0) : has(OpBug::kEpsilonInStorage) ? in_storage(stored) : stored;
+  }
+  T in_storage(T v) const { return rounded(in_.storage, v); }
+  static T rounded(DType type, T v) { return static_cast<T>(value_from_bits(type, bits_from_value(type, static_cast<double>(v)))); }
 
   template <class Term>
   T sum(Term term) const {
@@ -221,7 +91,10 @@ class OpKernel {
   // Adds a row to the sums; dx too where it is wanted.
   void gradient_row(std::int64_t r, Sums& sums, std::vector<double>* dx) const {
     const Statistics s = statistics(r);
-    const auto xhat = [&](std::int64_t j) { return (x(r, j) - s.mean) * s.scale; };
+    const auto xhat = [&](std::int64_t j) {
+      const T normalized = (x(r, j) - s.mean) * s.scale;
+      return has(OpBug::kXhatFromOutput) ? normalized * weight(r, j) / weight(r, j) : normalized;
+    };
     const auto g = [&](std::int64_t j) { return has(OpBug::kWeightForgotten) ? other(r, j) : weight(r, j) * other(r, j); };
     const bool centred = !in_.op.starts_with("rms") && !has(OpBug::kNoMeanGradient);
     const T mean_g = centred ? sum(g) / count() : T(0);
@@ -229,9 +102,13 @@ class OpKernel {
     for (std::int64_t j = 0; j < map_.cols; ++j) {
       const T gradient = s.scale * (g(j) - mean_g - xhat(j) * projection);
       if (dx) (*dx)[element(r, j)] = static_cast<double>(gradient);
-      T& dweight = sums.weight[parameter(r, j)];
+      if (has(OpBug::kFirst128Rows) && r >= 128) continue;
+      T &dweight = sums.weight[parameter(r, j)], &dbias = sums.bias[parameter(r, j)];
       dweight = has(OpBug::kLastRow) ? other(r, j) * xhat(j) : dweight + other(r, j) * xhat(j);
-      sums.bias[parameter(r, j)] += has(OpBug::kBiasFromDx) ? gradient : other(r, j);
+      dbias += has(OpBug::kBiasFromDx) ? gradient : other(r, j);
+      if (!has(OpBug::kSumsInStorage)) continue;
+      dweight = in_storage(dweight);
+      dbias = in_storage(dbias);
     }
   }
   Sums gradient_sums(std::vector<double>* dx) const {
@@ -243,7 +120,10 @@ class OpKernel {
   OpOutputs backward() const {
     std::vector<double> dx(in_.x.size());
     const Sums sums = gradient_sums(&dx);
-    return {{"dx", std::move(dx)}, {"dweight", {sums.weight.begin(), sums.weight.end()}}, {"dbias", {sums.bias.begin(), sums.bias.end()}}};
+    const bool swapped = has(OpBug::kGradientsSwapped);
+    return {{"dx", std::move(dx)},
+            {swapped ? "dbias" : "dweight", {sums.weight.begin(), sums.weight.end()}},
+            {swapped ? "dweight" : "dbias", {sums.bias.begin(), sums.bias.end()}}};
   }
 
   OpOutputs update() const {
@@ -294,7 +174,7 @@ class OpKernel {
       const auto h = [&](std::int64_t j) {
         const T sum = x(r, j) + other(r, j);
         if (!has(OpBug::kResidualEarly)) return sum;
-        return static_cast<T>(value_from_bits(DType::kBF16, bits_from_value(DType::kBF16, static_cast<double>(sum))));
+        return rounded(DType::kBF16, sum);
       };
       const T scale = 1 / std::sqrt(sum([&](std::int64_t j) { return h(j) * h(j); }) / count() + epsilon());
       for (std::int64_t j = 0; j < map_.cols; ++j) {
@@ -322,7 +202,8 @@ class OpKernel {
     return out;
   }
   OpOutputs qk_norm() const {
-    return {{"q_out", head_norm(in_.shape, in_.x, in_.weight)}, {"k_out", head_norm(in_.key_shape, in_.k, in_.k_weight)}};
+    return {{"q_out", head_norm(in_.shape, in_.x, in_.weight)},
+            {"k_out", head_norm(in_.key_shape, in_.k, has(OpBug::kQueryWeight) ? in_.weight : in_.k_weight)}};
   }
 
   // ---- layer_norm_graph ----
@@ -351,6 +232,7 @@ class OpKernel {
   T norm(Element element) const {
     const auto magnitude = [&](std::int64_t j) { return std::fabs(element(j)); };
     const double p = in_.p;
+    if (p == 1 && has(OpBug::kSignedSum)) return sum(element);
     if (p == 1 || (p == 2 && has(OpBug::kL1ForL2)) || has(OpBug::kDivisorL1)) return sum(magnitude);
     if (p == 2) {
       const T square = sum([&](std::int64_t j) { return element(j) * element(j); });
@@ -383,6 +265,10 @@ class OpKernel {
       return in_.epsilon_mode == EpsilonMode::kNone || root != root ? root : std::max(root, epsilon());
     };
     const T product = sum([&](std::int64_t j) { return a(j) * b(j); });
+    if (has(OpBug::kProductUnderRoot) && in_.epsilon_mode == EpsilonMode::kNone) {
+      const auto square = [&](auto v) { return sum([&](std::int64_t j) { return v(j) * v(j); }); };
+      return product / std::sqrt(square(a) * square(b));
+    }
     return has(OpBug::kOneLength) ? product / length(a) : product / (length(a) * length(b));
   }
 
@@ -390,7 +276,7 @@ class OpKernel {
     const auto a = [&](std::int64_t j) { return x(r, j); };
     const EpsilonMode mode =
         has(OpBug::kEpsilonOutside) && in_.epsilon_mode == EpsilonMode::kAddInside ? EpsilonMode::kAddOutside : in_.epsilon_mode;
-    T length = norm(a);
+    T length = norm(a) + (has(OpBug::kLengthPlus) ? T(0x1p-23) : T(0));
     if (mode == EpsilonMode::kAddInside) length = std::sqrt(sum([&](std::int64_t j) { return a(j) * a(j); }) + epsilon());
     if (mode == EpsilonMode::kAddOutside) length += epsilon();
     if (mode == EpsilonMode::kMaxNorm && length == length) length = std::max(length, epsilon());
@@ -409,15 +295,8 @@ class OpKernel {
 
 }  // namespace
 
-std::span<const OpMutant> op_mutants() { return kOpMutants; }
-
-const OpMutant* find_op_mutant(std::string_view name) {
-  const auto found = std::find_if(kOpMutants.begin(), kOpMutants.end(), [&](const OpMutant& m) { return m.name == name; });
-  return found == kOpMutants.end() ? nullptr : &*found;
-}
-
 OpOutputs run_op_mutant(OpBug bug, const MutantPolicy& policy, const OpInputs& inputs) {
-  return inputs.f64 ? OpKernel<double>(bug, policy, inputs).run() : OpKernel<float>(bug, policy, inputs).run();
+  return inputs.storage == DType::kF64 ? OpKernel<double>(bug, policy, inputs).run() : OpKernel<float>(bug, policy, inputs).run();
 }
 
 }  // namespace normfuzz

@@ -44,12 +44,22 @@ enum class OpBug : std::uint8_t {
   kResidualEarly,      // the norm sees the sum rounded to bf16
   kHeadsTogether,      // one mean square over all heads of a position
   kGraphFused,         // layer_norm for every graph that looks like it
+  kGradientsSwapped,   // dweight and dbias in each other's place
+  kFirst128Rows,       // dweight and dbias of rows 0 to 127
+  kSumsInStorage,      // dweight and dbias accumulated in the storage type
+  kXhatFromOutput,     // (xhat w) / w
+  kSignedSum,          // sum x for sum |x|
+  kLengthPlus,         // |x| + 2^-23 for |x|
+  kProductUnderRoot,   // a b / sqrt(|a|^2 |b|^2)
+  kEpsilonInStorage,   // epsilon rounded to the storage type
+  kQueryWeight,        // k takes q's weight
 };
 
 struct OpMutant {
   std::string_view name, family, bug, references;  // as of Mutant
   OpBug defect;
   std::vector<std::string_view> ops;
+  std::vector<DType> dtypes = {};  // as of Mutant
 };
 std::span<const OpMutant> op_mutants();
 const OpMutant* find_op_mutant(std::string_view name);
@@ -57,7 +67,7 @@ const OpMutant* find_op_mutant(std::string_view name);
 // A call as plain numbers: tensors in row-major order, absent parameters as ones and zeros.
 struct OpInputs {
   std::string_view op;
-  bool f64 = false;                 // computed in f64, everything else in f32
+  DType storage = DType::kF32;      // f64 is computed in f64, everything else in f32
   std::vector<std::int64_t> shape;  // of the first input
   std::int64_t first = 0, end = 0;  // its dimensions [first, end) form a row
   bool channels_last = false;       // layout nhwc

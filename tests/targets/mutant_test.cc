@@ -11,6 +11,7 @@
 
 #include "harness/generate/generator.h"
 #include "oracles/bound.h"
+#include "targets/mutants/call_mutant.h"
 #include "targets/mutants/op_mutant.h"
 
 namespace normfuzz {
@@ -19,9 +20,9 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 
 // Small cases: MPFR judges every element here. The campaign judges the large ones with the filter first.
-GeneratorOptions small_cases() {
+GeneratorOptions small_cases(const Mutant& mutant) {
   GeneratorOptions options;
-  options.max_elements = 256;
+  options.max_elements = mutant.policy.half_of_middle || mutant.policy.f16_count ? 1 << 13 : 256;
   options.large_shapes = false;
   return options;
 }
@@ -40,19 +41,23 @@ std::optional<std::string> violation(const Mutant& mutant, const Case& c, const 
   return std::nullopt;
 }
 
+// channel_layer_norm has the kernel of layer_norm.
 std::vector<std::string> ops_of(const Mutant& mutant) {
-  if (mutant.for_rms_norm) return {"layer_norm", "rms_norm"};
-  return {"layer_norm"};
+  std::vector<std::string> ops;
+  for (const std::string_view op : mutant.ops)
+    if (op != "channel_layer_norm") ops.emplace_back(op);
+  return ops;
 }
 
 // Issue: within 10,000 cases.
 TEST(Mutants, EachIsCaught) {
-  const Contract contract = *contract_named("standard", DType::kF32);
   for (const Mutant& mutant : all_mutants()) {
     if (mutant.control()) continue;
+    const DType dtype = mutant.dtypes.empty() ? DType::kF32 : mutant.dtypes.front();
+    const Contract contract = *contract_named("standard", dtype);
     for (const std::string& op : ops_of(mutant)) {
       std::uint64_t index = 0;
-      while (index < 10000 && !violation(mutant, generate(kSeed, op, DType::kF32, index, small_cases()), contract)) ++index;
+      while (index < 10000 && !violation(mutant, generate(kSeed, op, dtype, index, small_cases(mutant)), contract)) ++index;
       EXPECT_LT(index, 10000u) << mutant.name << ' ' << op;
     }
   }
@@ -65,7 +70,7 @@ TEST(Mutants, NoControlIsCaught) {
       for (const DType dtype : kAllDTypes) {
         const Contract contract = *contract_named("standard", dtype);
         for (std::uint64_t index = 0; index < 200; ++index) {
-          const auto found = violation(mutant, generate(kSeed, op, dtype, index, small_cases()), contract);
+          const auto found = violation(mutant, generate(kSeed, op, dtype, index, small_cases(mutant)), contract);
           ASSERT_FALSE(found) << mutant.name << ' ' << op << ' ' << name_of(dtype) << " case " << index << ", " << *found;
         }
       }
@@ -78,7 +83,7 @@ TEST(Mutants, EachNamesItsBugAndItsReports) {
     EXPECT_FALSE(mutant.bug.empty());
     EXPECT_EQ(mutant.references.empty(), mutant.control()) << mutant.name;
   }
-  EXPECT_EQ(std::count_if(all_mutants().begin(), all_mutants().end(), [](const Mutant& m) { return !m.control(); }), 11);
+  EXPECT_EQ(std::count_if(all_mutants().begin(), all_mutants().end(), [](const Mutant& m) { return !m.control(); }), 25);
   EXPECT_EQ(find_mutant("no_such_mutant"), nullptr);
 }
 
@@ -88,10 +93,11 @@ TEST(Mutants, ManifestListsThem) {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   std::size_t variants = 0;
   for (std::size_t at = text.find("[[variant]]"); at != std::string::npos; at = text.find("[[variant]]", at + 1)) ++variants;
-  EXPECT_EQ(variants, all_mutants().size() + op_mutants().size());
+  EXPECT_EQ(variants, all_mutants().size() + op_mutants().size() + call_mutants().size());
   std::vector<std::string> names;
   for (const Mutant& mutant : all_mutants()) names.emplace_back(mutant.name);
   for (const OpMutant& mutant : op_mutants()) names.emplace_back(mutant.name);
+  for (const CallMutant& mutant : call_mutants()) names.emplace_back(mutant.name);
   for (const std::string& name : names) {
     EXPECT_NE(text.find("name = \"" + name + "\"\nenv = { NORMFUZZ_MUTANT = \"" + name + "\" }"), std::string::npos) << name;
   }

@@ -26,7 +26,7 @@ OpInputs inputs_of(const Case& c) {
   const Tensor& x = *c.inputs.front().second;
   OpInputs in;
   in.op = op.name;
-  in.f64 = x.dtype == DType::kF64;
+  in.storage = x.dtype;
   in.shape = x.shape;
   in.channels_last = c.text("layout", "nchw") == "nhwc";
   const bool channels = c.op.starts_with("channel_");
@@ -75,15 +75,15 @@ Judgement judged(OpBug bug, const MutantPolicy& policy, const Case& c) {
   return CaseJudge(c).judge(outcome, *contract_named("standard", c.dtype()));
 }
 
-GeneratorOptions small_cases() { return {.max_elements = 256, .large_shapes = false}; }
+GeneratorOptions small_cases() { return {.max_elements = 512, .large_shapes = false}; }
 
 // Issue: within 10,000 cases.
 TEST(OpMutants, EachIsCaught) {
   for (const OpMutant& mutant : op_mutants())
     for (const std::string_view op : mutant.ops) {
       std::uint64_t index = 0;
-      while (index < 10000 && !is_violation(judged(mutant.defect, {}, generate(kSeed, op, DType::kF32, index, small_cases())).verdict))
-        ++index;
+      const DType dtype = mutant.dtypes.empty() ? DType::kF32 : mutant.dtypes.front();
+      while (index < 10000 && !is_violation(judged(mutant.defect, {}, generate(kSeed, op, dtype, index, small_cases())).verdict)) ++index;
       EXPECT_LT(index, 10000u) << mutant.name << ' ' << op;
       RecordProperty(std::string(mutant.name) + "_" + std::string(op), std::to_string(index));
     }
