@@ -3,10 +3,10 @@
 
 namespace normfuzz {
 
-extern const Command kRun, kRepro, kCheck, kOracle, kGrade, kSelfcheck, kTargets, kOps, kRegimes, kTheorems, kCases, kNewTarget;
+extern const Command kRun, kRepro, kCheck, kOracle, kGrade, kSelfcheck, kAudit, kTargets, kOps, kRegimes, kTheorems, kCases, kNewTarget;
 
 const std::vector<const Command*>& all_commands() {
-  static const std::vector<const Command*> kCommands = {&kRun,     &kRepro, &kCheck,   &kOracle,   &kGrade, &kSelfcheck,
+  static const std::vector<const Command*> kCommands = {&kRun,     &kRepro, &kCheck,   &kOracle,   &kGrade, &kSelfcheck, &kAudit,
                                                         &kTargets, &kOps,   &kRegimes, &kTheorems, &kCases, &kNewTarget};
   return kCommands;
 }

@@ -11,7 +11,7 @@ TEST(Help, EveryCommandHasExamples) {
   EXPECT_EQ(run_program({}).out, top.out);
   EXPECT_LE(longest_line(top.out), 100U);
   for (const char* command :
-       {"run", "repro", "check", "oracle", "grade", "selfcheck", "targets", "ops", "regimes", "theorems", "cases", "new-target"}) {
+       {"run", "repro", "check", "oracle", "grade", "selfcheck", "audit", "targets", "ops", "regimes", "theorems", "cases", "new-target"}) {
     EXPECT_NE(top.out.find(std::string("\n  ") + command + " "), std::string::npos) << command;
     const Ran help = run_program({command, "--help"});
     EXPECT_EQ(help.status, 0);
