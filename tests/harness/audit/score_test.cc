@@ -65,7 +65,7 @@ TEST(Score, AHopelessPolicyKillsNone) {
   }
 }
 
-// Squared, because a policy may also be too strict for a correct kernel: then that counts as killed as well.
+// A policy may also be too strict for a correct kernel: a false alarm.
 TEST(Score, AnImpossiblePolicyRejectsACorrectKernel) { EXPECT_GT(by_policy(small_policy(0, 0), "two_pass").killed_at, 0); }
 
 TEST(Score, NoControlDies) {
@@ -94,7 +94,7 @@ TEST(Score, TheSameSeedTellsTheSame) {
 
 // What only further runs of the same case show.
 TEST(Score, LawsKillWhatNoToleranceSees) {
-  EXPECT_EQ(by_normfuzz("alternating_order", 200).how.substr(by_normfuzz("alternating_order", 200).how.find(": ")), ": bit.determinism");
+  EXPECT_NE(by_normfuzz("alternating_order", 200).how.find("bit.determinism"), std::string::npos);
   EXPECT_NE(by_normfuzz("input_overwritten", 20).how.find("bit.memory.input"), std::string::npos);
   EXPECT_EQ(by_policy(small_policy(1e-4, 1e-4), "input_overwritten").how, "");
 }
