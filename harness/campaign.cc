@@ -44,9 +44,10 @@ Contract contract_of(const Target& target, const Case& c) {
 
 // One case of a block with what is shared by all targets.
 struct Item {
-  explicit Item(Case generated) : c(std::move(generated)), judge(c) {}
+  explicit Item(Case generated) : c(std::move(generated)), judge(c), place(class_of(c, judge.rows())) {}
   Case c;
   CaseJudge judge;
+  CaseClass place;
   const Property* asked = nullptr;  // of the targets; c.property holds its arguments where the premises are met
 };
 
@@ -76,6 +77,7 @@ class BlockRunner {
       judge(options_.targets[t], batches[t], items, outcomes, result);
     }
     for (const auto& item : items) {
+      result.tally.note_coverage(item->c, item->place);
       note_bounds(*item, result.tally);
       ask_oracle(*item, result.tally);
     }
@@ -153,6 +155,7 @@ class BlockRunner {
       const Examination e = judge_runs(item.judge, batch.plans[i], runs, batch.contracts[i], options);
       if (!e.contradiction.empty()) contradiction_ = fmt::format("seed {} index {}: {}", options_.seed, index_of(item.c), e.contradiction);
       result.tally.add(choice.label(), item.c, batch.contracts[i].name, e.judgement, options.audit);
+      result.tally.note_errors(choice.label(), item.c, item.place, e.judgement);
       if (e.outcome.kind == OutcomeKind::kOk) grade(choice.label(), item, e.outcome, result.tally);
       note_properties(choice.label(), item, e, result.tally);
       if (is_violation(e.judgement.verdict) || e.judgement.verdict == Verdict::kRangeLimit)

@@ -104,6 +104,7 @@ void OpTally::merge(const OpTally& other) {
     laws[law].held += counts.held;
     laws[law].broken += counts.broken;
   }
+  errors.merge(other.errors);
 }
 
 bool OpTally::operator==(const OpTally& o) const {
@@ -114,20 +115,12 @@ bool OpTally::operator==(const OpTally& o) const {
          range_limited == o.range_limited && filtered_rows == o.filtered_rows && mpfr_rows == o.mpfr_rows &&
          audited_rows == o.audited_rows && unsupported == o.unsupported && rejected == o.rejected && ratio == o.ratio && ulps == o.ulps &&
          first_range_limit == o.first_range_limit && ladder_cases == o.ladder_cases && broken_rungs == o.broken_rungs &&
-         std::equal(laws.begin(), laws.end(), o.laws.begin(), o.laws.end(), same_laws);
+         errors == o.errors && std::equal(laws.begin(), laws.end(), o.laws.begin(), o.laws.end(), same_laws);
 }
 
-// frexp gives a fraction in [1/2, 1): the octave below. All exact, so that machines agree.
 void BoundShare::note(double bound_in_ulps) {
   if (std::isinf(bound_in_ulps)) ++sampled_unbounded;
-  if (!(bound_in_ulps >= 0) || std::isinf(bound_in_ulps)) return;
-  if (bound_in_ulps == 0) {
-    ++histogram[kExact];
-    return;
-  }
-  int exponent = 0;
-  const double fraction = std::frexp(bound_in_ulps, &exponent);
-  ++histogram[4 * (exponent - 1) + static_cast<int>(std::floor(8 * fraction)) - 4];
+  if (bound_in_ulps >= 0 && !std::isinf(bound_in_ulps)) ++histogram[quarter_octave(bound_in_ulps)];
 }
 
 std::optional<double> BoundShare::finite_share() const {
@@ -146,9 +139,7 @@ std::optional<double> BoundShare::median_ulps() const {
   for (const auto& [bucket, count] : histogram) {
     passed += count;
     if (2 * passed < total) continue;
-    if (bucket == kExact) return 0.0;
-    const int octave = bucket >= 0 ? bucket / 4 : -((3 - bucket) / 4);
-    return std::ldexp(1 + (bucket - 4 * octave + 0.5) / 4, octave);
+    return middle_of_quarter_octave(bucket);
   }
   return std::nullopt;
 }
@@ -222,6 +213,7 @@ void Tally::merge(const Tally& other) {
   for (const auto& [key, entry] : other.entries) entries[key].merge(entry);
   for (const auto& [key, share] : other.bounds) bounds[key].merge(share);
   for (const auto& [key, property] : other.properties) properties[key].merge(property);
+  for (const auto& [key, count] : other.coverage) coverage[key] += count;
 }
 
 std::int64_t Tally::cases() const {

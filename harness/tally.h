@@ -13,6 +13,7 @@
 
 #include "core/case.h"
 #include "core/result.h"
+#include "harness/error_map.h"
 #include "harness/examine.h"
 
 namespace normfuzz {
@@ -77,6 +78,7 @@ struct OpTally {
   std::int64_t ladder_cases = 0;             // put to the ladder of contracts
   std::map<std::string, Seen> broken_rungs;  // rung -> cases that broke it
   std::map<std::string, LawCounts> laws;     // GradeNotes, summed
+  ErrorMap errors;
 
   std::int64_t cases() const;
   std::int64_t count(Verdict v) const { return verdicts[static_cast<std::size_t>(v)]; }
@@ -99,9 +101,8 @@ struct TallyKey {
 struct BoundShare {
   std::int64_t elements = 0, unbounded = 0;  // judged by this contract; a case counts once per target
   std::int64_t sampled_unbounded = 0;        // of the sampled bounds, which are taken once per case; the finite ones are in the histogram
-  // Sampled finite bounds in units of the last place of the output type. Bucket 4 e + q holds [1 + q/4, 1 + (q+1)/4) 2^e; a bound of 0 is
-  // in kExact.
-  static constexpr int kExact = -100000;
+  // Sampled finite bounds in units of the last place of the output type, by quarters of octaves.
+  static constexpr int kExact = kBucketOfZero;
   std::map<int, std::int64_t> histogram;
 
   void note(double bound_in_ulps);             // an infinite one is counted as such
@@ -135,6 +136,14 @@ struct PropertyKey {
   auto operator<=>(const PropertyKey&) const = default;
 };
 
+// What the generator made: the cases of a regime by the octave of their width.
+struct CoverageKey {
+  std::string regime;
+  int octave = 0;  // floor(log2 columns)
+  bool several_rows = false;
+  auto operator<=>(const CoverageKey&) const = default;
+};
+
 class Tally {
  public:
   // One outcome of one target. `audited`: judged with audit = true.
@@ -145,6 +154,13 @@ class Tally {
   void note_ladder(const std::string& label, const Case& c, std::span<const std::string_view> broken);
   // Pass the notes of this case only, not a running sum.
   void note_laws(const std::string& label, const Case& c, const GradeNotes& notes);
+  void note_errors(const std::string& label, const Case& c, const CaseClass& where, const Judgement& j) {
+    entries[{label, c.op, c.dtype()}].errors.note(c, where, j);
+  }
+  // Once per case, whatever targets it is put to.
+  void note_coverage(const Case& c, const CaseClass& where) {
+    ++coverage[{c.provenance ? c.provenance->regime : "", where.width / 2, where.several_rows}];
+  }
   void note_property(const std::string& label, const Case& c, const PropertyNote& note);
   // A target, op and dtype shall have a line even where nothing ran.
   void mention(const std::string& label, std::string_view op, DType dtype) { entries[{label, std::string(op), dtype}]; }
@@ -158,6 +174,7 @@ class Tally {
   std::map<TallyKey, OpTally> entries;
   std::map<BoundKey, BoundShare> bounds;
   std::map<PropertyKey, PropertyTally> properties;
+  std::map<CoverageKey, std::int64_t> coverage;
 };
 
 // Exact round trip; doubles as hexadecimal strings.

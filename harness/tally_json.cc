@@ -33,6 +33,24 @@ std::string write(const std::map<std::string, LawCounts>& laws) {
   return out.finish();
 }
 
+std::string write(const std::map<std::string, ErrorMap::Point>& points) {
+  RecordWriter out;
+  for (const auto& [regime, p] : points) out.raw(regime, RecordWriter('[').integer("", p.ratio).integer("", p.ulps).finish());
+  return out.finish();
+}
+
+std::string write(const std::map<int, int>& buckets) {
+  RecordWriter out;
+  for (const auto& [key, bucket] : buckets) out.integer(std::to_string(key), bucket);
+  return out.finish();
+}
+
+std::string write(const ErrorMap& e) {
+  RecordWriter out;
+  out.raw_unless_empty("kept", write(e.kept)).raw_unless_empty("broken", write(e.broken));
+  return out.raw_unless_empty("width", write(e.by_width)).raw_unless_empty("scale", write(e.by_scale)).finish();
+}
+
 std::string write(const TallyKey& key, const OpTally& t) {
   RecordWriter verdicts;
   for (std::size_t i = 0; i < kVerdicts; ++i) verdicts.integer_unless_zero(name_of(static_cast<Verdict>(i)), t.verdicts[i]);
@@ -45,7 +63,7 @@ std::string write(const TallyKey& key, const OpTally& t) {
   out.raw_unless_empty("ratio", write(t.ratio)).raw_unless_empty("ulps", write(t.ulps));
   if (t.first_range_limit) out.raw("first_range_limit", write(*t.first_range_limit));
   out.integer_unless_zero("ladder_cases", t.ladder_cases).raw_unless_empty("broken_rungs", write(t.broken_rungs));
-  return out.raw_unless_empty("laws", write(t.laws)).finish();
+  return out.raw_unless_empty("laws", write(t.laws)).raw_unless_empty("errors", write(t.errors)).finish();
 }
 
 std::string write(const BoundKey& key, const BoundShare& share) {
@@ -64,6 +82,12 @@ std::string write(const PropertyKey& key, const PropertyTally& t) {
   out.integer_unless_zero("violations", t.violations).integer_unless_zero("unclaimed", t.unclaimed);
   if (t.first.count > 0) out.integer("broken", t.first.count).raw("first", write(t.first.first));
   return out.finish();
+}
+
+std::string write(const CoverageKey& key, std::int64_t count) {
+  RecordWriter out('[');
+  out.text("", key.regime).integer("", key.octave).integer("", key.several_rows);
+  return out.integer("", count).finish();
 }
 
 CaseRef read_ref(RecordReader& in, const JsonValue& object, std::string_view field) {
@@ -107,6 +131,37 @@ ReasonCounts read_reasons(RecordReader& in, const JsonValue& object, std::string
   return reasons;
 }
 
+// A member's name as a number.
+int read_number(RecordReader& in, std::string_view field, std::string_view key) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
+  if (error != std::errc{} || end != key.data() + key.size()) in.fail(std::string(field) + ": " + in_quotes(key) + ", expected a number");
+  return number;
+}
+
+void read_points(RecordReader& in, const JsonValue& errors, std::string_view field, std::map<std::string, ErrorMap::Point>& points) {
+  in.each(errors, field, JsonKind::kObject, [&](const JsonValue& v) {
+    if (v.kind() != JsonKind::kArray || v.count() != 2) return in.fail(field, v, "[ratio, ulps]");
+    const JsonValue ratio = v.first();
+    points[std::string(v.key())] = {static_cast<int>(read_count(in, ratio)), static_cast<int>(read_count(in, ratio.next()))};
+  });
+}
+
+ErrorMap read_errors(RecordReader& in, const JsonValue& entry) {
+  ErrorMap e;
+  const auto v = entry.find("errors");
+  if (!v) return e;
+  read_points(in, *v, "kept", e.kept);
+  read_points(in, *v, "broken", e.broken);
+  const auto read = [&](std::string_view field, std::map<int, int>& buckets) {
+    in.each(*v, field, JsonKind::kObject,
+            [&](const JsonValue& n) { buckets[read_number(in, field, n.key())] = static_cast<int>(read_count(in, n)); });
+  };
+  read("width", e.by_width);
+  read("scale", e.by_scale);
+  return e;
+}
+
 void read_verdicts(RecordReader& in, const JsonValue& entry, OpTally& t) {
   in.each(entry, "verdicts", JsonKind::kObject, [&](const JsonValue& v) {
     for (std::size_t i = 0; i < kVerdicts; ++i)
@@ -141,6 +196,7 @@ void read_entry(RecordReader& in, const JsonValue& entry, Tally& tally) {
   in.each(entry, "laws", JsonKind::kObject, [&](const JsonValue& v) {
     t.laws[std::string(v.key())] = {in.integer(v, "held"), in.integer(v, "broken")};
   });
+  t.errors = read_errors(in, entry);
 }
 
 void read_share(RecordReader& in, const JsonValue& v, Tally& tally) {
@@ -148,14 +204,8 @@ void read_share(RecordReader& in, const JsonValue& v, Tally& tally) {
   share.elements = in.integer(v, "elements");
   share.unbounded = in.integer(v, "unbounded");
   share.sampled_unbounded = in.integer(v, "sampled_unbounded");
-  in.each(v, "histogram", JsonKind::kObject, [&](const JsonValue& n) {
-    int bucket = 0;
-    const std::string_view key = n.key();
-    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), bucket);
-    if (error != std::errc{} || end != key.data() + key.size())
-      return in.fail("histogram: " + in_quotes(key) + ", expected a bucket's number");
-    share.histogram[bucket] = read_count(in, n);
-  });
+  in.each(v, "histogram", JsonKind::kObject,
+          [&](const JsonValue& n) { share.histogram[read_number(in, "histogram", n.key())] = read_count(in, n); });
 }
 
 void read_property(RecordReader& in, const JsonValue& v, Tally& tally) {
@@ -167,14 +217,25 @@ void read_property(RecordReader& in, const JsonValue& v, Tally& tally) {
   if (v.find("first")) t.first = {in.integer(v, "broken"), read_ref(in, v, "first")};
 }
 
+void read_coverage(RecordReader& in, const JsonValue& v, Tally& tally) {
+  if (v.kind() != JsonKind::kArray || v.count() != 4 || v.first().kind() != JsonKind::kString)
+    return in.fail("coverage", v, "[regime, octave, several rows, cases]");
+  const JsonValue regime = v.first(), octave = regime.next(), rows = octave.next();
+  tally.coverage[{std::string(regime.text()), static_cast<int>(read_count(in, octave)), read_count(in, rows) != 0}] =
+      read_count(in, rows.next());
+}
+
 }  // namespace
 
 std::string write_tally(const Tally& tally) {
-  RecordWriter entries('['), bounds('['), properties('[');
+  RecordWriter entries('['), bounds('['), properties('['), coverage('[');
   for (const auto& [key, entry] : tally.entries) entries.raw("", write(key, entry));
   for (const auto& [key, share] : tally.bounds) bounds.raw("", write(key, share));
   for (const auto& [key, property] : tally.properties) properties.raw("", write(key, property));
-  return RecordWriter().raw("entries", entries.finish()).raw("bounds", bounds.finish()).raw("properties", properties.finish()).finish();
+  for (const auto& [key, count] : tally.coverage) coverage.raw("", write(key, count));
+  RecordWriter out;
+  out.raw("entries", entries.finish()).raw("bounds", bounds.finish()).raw("properties", properties.finish());
+  return out.raw_unless_empty("coverage", coverage.finish()).finish();
 }
 
 Result<Tally> parse_tally(std::string_view json, std::string_view name) {
@@ -185,6 +246,7 @@ Result<Tally> parse_tally(std::string_view json, std::string_view name) {
   in.each(document->root(), "entries", JsonKind::kArray, [&](const JsonValue& v) { read_entry(in, v, tally); });
   in.each(document->root(), "bounds", JsonKind::kArray, [&](const JsonValue& v) { read_share(in, v, tally); });
   in.each(document->root(), "properties", JsonKind::kArray, [&](const JsonValue& v) { read_property(in, v, tally); });
+  in.each(document->root(), "coverage", JsonKind::kArray, [&](const JsonValue& v) { read_coverage(in, v, tally); });
   if (!in.ok()) return Error{in.error()};
   return tally;
 }

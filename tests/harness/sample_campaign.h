@@ -54,7 +54,11 @@ inline void add_sample(Tally& tally, std::uint64_t index) {
   const DType dtype = kAllDTypes[draw.below(4)];
   const Case c = sample_case(index, dtype, draw.below(2) ? "gaussian" : "near_max");
   const std::string label = draw.below(2) ? "cpu" : "mutants:one_pass";
-  tally.add(label, c, "standard", sample_judgement(draw), draw.below(2));
+  const Judgement judgement = sample_judgement(draw);
+  tally.add(label, c, "standard", judgement, draw.below(2));
+  const CaseClass place{static_cast<int>(draw.below(12)), draw.below(2) != 0, static_cast<int>(draw.below(9)) - 4};
+  tally.note_errors(label, c, place, judgement);
+  tally.note_coverage(c, place);
   const ElementEvidence evidence{"y", 0, 1, draw.fraction() - 0.5, draw.fraction() * 1e-6, 0, ElementVerdict::kWithin};
   tally.note_bounds(c, "standard", std::vector{evidence});
   const std::vector<std::string_view> broken(draw.below(2), "faithful");

@@ -108,6 +108,12 @@ TEST(Tally, ReadsBackExactly) {
       [](OpTally& e) { ++e.ladder_cases; },
       [](OpTally& e) { ++e.broken_rungs["robust"].count; },
       [](OpTally& e) { ++e.laws["equal_rows"].broken; },
+      [](OpTally& e) { ++e.errors.kept["gaussian"].ulps; },
+      [](OpTally& e) {
+        e.errors.broken["near_max"] = {kBucketOfInfinity, 3};
+      },
+      [](OpTally& e) { e.errors.by_width[40] = -7; },
+      [](OpTally& e) { e.errors.by_scale[-3] = kBucketOfInfinity; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
     Tally changed = t;
@@ -117,6 +123,10 @@ TEST(Tally, ReadsBackExactly) {
   }
   Tally changed = t;
   ++changed.bounds.begin()->second.histogram[-17];
+  EXPECT_NE(changed, t);
+  EXPECT_EQ(reread(changed), changed);
+  changed = t;
+  ++changed.coverage[{"gaussian", 4, true}];
   EXPECT_NE(changed, t);
   EXPECT_EQ(reread(changed), changed);
 }
@@ -146,6 +156,12 @@ TEST(Tally, RefusesWhatIsNoTally) {
   EXPECT_NE(error(R"({"entries":[{"target":"a","op":"b","dtype":"f32","verdicts":{"fine":1}}]})").find("name of a verdict"),
             std::string::npos);
   EXPECT_NE(error(R"({"entries":[{"target":"a","op":"b","dtype":"f32","rows":1.5}]})").find("rows:"), std::string::npos);
+  EXPECT_NE(error(R"({"coverage":[["gaussian",1]]})").find("expected [regime, octave, several rows, cases]"), std::string::npos);
+  const auto errors = [&](const std::string& map) {
+    return error(R"({"entries":[{"target":"a","op":"b","dtype":"f32","errors":)" + map + "}]}");
+  };
+  EXPECT_NE(errors(R"({"kept":{"gaussian":[1]}})").find("expected [ratio, ulps]"), std::string::npos);
+  EXPECT_NE(errors(R"({"width":{"wide":1}})").find("width: \"wide\", expected a number"), std::string::npos);
   const std::string whole = write_tally(tally_of(0, 20));
   for (std::size_t n = 0; n < whole.size(); n += 7) EXPECT_NE(error(whole.substr(0, n)), "accepted") << n;
 }
