@@ -30,6 +30,8 @@ Contract contract_of(const Finding& f, const Target* target) {
   return *contract_named("standard", f.dtype);
 }
 
+}  // namespace
+
 Entry entry_of(const Finding& f, const std::vector<Target>& targets, const std::string& targets_directory) {
   const auto at = std::find_if(targets.begin(), targets.end(), [&](const Target& t) { return t.name == f.target; });
   const Target* target = at == targets.end() ? nullptr : &*at;
@@ -63,6 +65,8 @@ Entry entry_of(const Finding& f, const std::vector<Target>& targets, const std::
   std::sort(e.elements.begin(), e.elements.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
   return e;
 }
+
+namespace {
 
 Status write_files(const Entry& e, const std::string& directory) {
   if (auto s = save_case(e.finding.shrunk, directory + "/case.json"); !s) return s;

@@ -1,4 +1,4 @@
-// What the files of one BugZoo entry are made from, and their writers; of bugzoo.cc only.
+// What the files of one BugZoo entry are made from, and their writers; of bugzoo*.cc and of reports that show findings at full length.
 #pragma once
 
 #include <map>
@@ -21,6 +21,9 @@ struct Entry {
   std::string requires_cpu;
   std::string templates;  // folder with repro.cc.in, repro.py.in
 };
+
+// `targets`: the manifests in `targets_directory`. The entry points at the finding.
+Entry entry_of(const Finding& f, const std::vector<Target>& targets, const std::string& targets_directory);
 
 struct Law {
   std::string theorem;  // as a sentence

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,13 @@ struct ReportedTarget {
   std::string skipped;  // reason; empty: it took part
 };
 
+// The campaign that this one is compared with.
+struct PreviousCampaign {
+  std::string directory;
+  std::uint64_t seed = 0;
+  std::vector<Finding> findings;
+};
+
 struct CampaignReport {
   std::uint64_t seed = 0;
   int shard = 0, shards = 1;
@@ -25,6 +33,7 @@ struct CampaignReport {
   double seconds = 0;         // fuzzing only
   std::string out_directory;  // entries are in <out>/bugzoo/<slug>
   bool interrupted = false;
+  std::optional<PreviousCampaign> previous;
 };
 
 }  // namespace normfuzz

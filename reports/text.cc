@@ -35,14 +35,6 @@ std::string count_text(std::int64_t n, std::size_t width) {
   return text;
 }
 
-// A ratio or ulps in at most 7 characters; "-" where nothing was measured.
-std::string measure_text(double v) {
-  if (!(v > 0)) return "-";
-  if (std::isinf(v)) return "inf";
-  if (v < 0.001 || v >= 1e6) return fmt::format("{:.1e}", v);
-  return v < 10 ? fmt::format("{:.3f}", v) : v < 1000 ? fmt::format("{:.1f}", v) : fmt::format("{:.0f}", v);
-}
-
 // Breaks at spaces; what follows the first line is indented by `indent`.
 std::string wrapped(std::string_view text, std::size_t indent) {
   std::string out, line;

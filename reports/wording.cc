@@ -1,8 +1,55 @@
 #include "reports/wording.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
 #include "harness/store.h"
 
 namespace normfuzz {
+
+std::string measure_text(double v) {
+  if (!(v > 0)) return "-";
+  if (std::isinf(v)) return "inf";
+  if (v < 0.001 || v >= 1e6) return fmt::format("{:.1e}", v);
+  return v < 10 ? fmt::format("{:.3f}", v) : v < 1000 ? fmt::format("{:.1f}", v) : fmt::format("{:.0f}", v);
+}
+
+std::string grouped(std::int64_t n) {
+  std::string text = std::to_string(n);
+  for (std::size_t at = text.size(); at > (n < 0 ? 4U : 3U);) text.insert(at -= 3, 1, ',');
+  return text;
+}
+
+std::string power_text(int exponent) {
+  static constexpr const char* kDigits[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  if (exponent >= 0 && exponent < 14) return std::to_string(1 << exponent);
+  std::string out = exponent < 0 ? "2⁻" : "2";
+  for (const char digit : std::to_string(std::abs(exponent))) out += kDigits[digit - '0'];
+  return out;
+}
+
+std::string label_of(const Finding& f) { return f.variant.empty() ? f.target : f.target + ":" + f.variant; }
+
+bool is_news(const Finding& f) { return f.status == FindingStatus::kNew && is_violation(f.verdict); }
+
+std::vector<const Finding*> findings_of(const CampaignReport& report, const TallyKey& key, const OpTally& t) {
+  const std::size_t colon = key.target.find(':');
+  const std::string target = key.target.substr(0, colon), variant = colon == std::string::npos ? "" : key.target.substr(colon + 1);
+  std::vector<const Finding*> own, related;
+  bool own_violation = false;
+  for (const Finding& f : report.findings) {
+    if (f.target != target || f.op != key.op || f.dtype != key.dtype) continue;
+    const bool shows = f.variant == variant || std::find(f.variants.begin(), f.variants.end(), variant) != f.variants.end();
+    (shows ? own : related).push_back(&f);
+    own_violation = own_violation || (shows && is_violation(f.verdict));
+  }
+  if (own_violation || t.violations() == 0) return own;
+  for (const Finding* f : related)
+    if (is_violation(f->verdict)) own.push_back(f);
+  return own;
+}
 
 std::string law_text(std::string_view law) {
   if (law == "constant_row") return "constant row -> bias";
