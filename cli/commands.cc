@@ -3,11 +3,12 @@
 
 namespace normfuzz {
 
-extern const Command kRun, kRepro, kCheck, kOracle, kGrade, kSelfcheck, kAudit, kTargets, kOps, kRegimes, kTheorems, kCases, kNewTarget;
+extern const Command kRun, kReport, kRepro, kCheck, kOracle, kGrade, kSelfcheck, kAudit, kTargets, kOps, kRegimes, kTheorems, kCases,
+    kNewTarget;
 
 const std::vector<const Command*>& all_commands() {
-  static const std::vector<const Command*> kCommands = {&kRun,     &kRepro, &kCheck,   &kOracle,   &kGrade, &kSelfcheck, &kAudit,
-                                                        &kTargets, &kOps,   &kRegimes, &kTheorems, &kCases, &kNewTarget};
+  static const std::vector<const Command*> kCommands = {&kRun,   &kReport,  &kRepro, &kCheck,   &kOracle,   &kGrade, &kSelfcheck,
+                                                        &kAudit, &kTargets, &kOps,   &kRegimes, &kTheorems, &kCases, &kNewTarget};
   return kCommands;
 }
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/campaign_report.h"
 #include "cli/command.h"
 #include "cli/target_choice.h"
 #include "harness/campaign.h"
@@ -34,6 +35,7 @@ struct Options {
   std::int64_t jobs = 2;
   double case_seconds = 10;
   bool json = false, quiet = false;
+  ReportFiles files;
 };
 
 // "90", "60s", "10m", "2h" -> seconds.
@@ -130,29 +132,6 @@ class ProgressBar {
   std::chrono::steady_clock::time_point last_{};
 };
 
-Result<CampaignReport> report_of(const Store& store, const CampaignOptions& c, const CampaignOutcome& outcome) {
-  CampaignReport r;
-  r.seed = c.seed;
-  r.shard = c.shard;
-  r.shards = c.shards;
-  auto tally = store.tally();
-  if (!tally) return Error{tally.error()};
-  r.tally = std::move(*tally);
-  auto findings = store.findings();
-  if (!findings) return Error{findings.error()};
-  r.findings = std::move(*findings);
-  const auto seconds = store.seconds();
-  r.seconds = seconds ? std::max(outcome.seconds, 0.0) : 0;
-  for (const auto& [label, version] : outcome.versions) r.targets.push_back({label, version, ""});
-  for (const auto& [label, reason] : outcome.failed) r.targets.push_back({label, "", reason});
-  if (const auto known = built_targets())
-    for (const Target& t : *known)
-      if (!t.unavailable.empty()) r.targets.push_back({t.name, "", t.unavailable});
-  r.out_directory = c.out;
-  r.interrupted = outcome.interrupted;
-  return r;
-}
-
 void install_signal_handlers() {
   struct sigaction action = {};
   action.sa_handler = on_signal;
@@ -178,8 +157,11 @@ Result<ExitStatus> run(const Options& o) {
   const auto written = [&](const Finding& f) { return write_entry(f, o.out + "/bugzoo"); };
   if (const auto status = conclude(*store, *options, *outcome, written); !status) return Error{status.error()};
   bar.clear();
-  const auto report = report_of(*store, *options, *outcome);
+  if (const auto status = remember_run(*store, *outcome); !status) return Error{status.error()};
+  auto report = report_of(*store, o.out);
   if (!report) return Error{report.error()};
+  report->seconds = outcome->seconds;  // of this run
+  if (const auto status = write_report_files(o.files, *report); !status) return Error{status.error()};
   if (o.json)
     fmt::print("{}\n", run_json(*report));
   else
@@ -209,6 +191,7 @@ Action declare(OptionSet& options) {
   options.integer("--jobs", o->jobs, 1, 256, "threads, each with a worker per target");
   options.number("--case-seconds", o->case_seconds, "a call that takes longer is a hang");
   options.text("--out", o->out, "directory of the campaign; an existing one is continued");
+  declare_report_files(options, o->files);
   options.flag("--json", o->json, "print one JSON object");
   options.flag("--quiet", o->quiet, "no progress bar");
   return [o] {
@@ -226,7 +209,8 @@ const Command kRun = {
     "  normfuzz run --time 60s\n"
     "  normfuzz run --targets torch,onednn:avx2 --ops layer_norm --dtypes f32,f16 --cases 100000 --seed 7\n"
     "  normfuzz run --target ./my_kernels.so --target my_kernels.py --time 5m\n"
-    "  normfuzz run --out nightly --shard 0/4 --time 1h",
+    "  normfuzz run --out nightly --shard 0/4 --time 1h\n"
+    "  normfuzz run --out nightly --time 10m --html report.html --junit junit.xml --sarif normfuzz.sarif",
     declare,
 };
 

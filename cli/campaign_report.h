@@ -1,0 +1,32 @@
+// A stored campaign as what every report starts from, and the report files that a command was asked for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "harness/campaign.h"
+#include "reports/report.h"
+
+namespace normfuzz {
+
+// What reports say about a run beside its results: versions, targets that did not take part, seconds.
+Status remember_run(Store& store, const CampaignOutcome& outcome);
+
+// `out`: the campaign's directory, below which its entries lie.
+Result<CampaignReport> report_of(const Store& store, const std::string& out);
+
+// The campaign that `report` is compared with; a directory or the path of a .db file.
+Status compare_with(CampaignReport& report, const std::string& previous);
+
+// One option for every format (reports/formats.h), and --previous.
+struct ReportFiles {
+  std::vector<std::string> paths;  // in the order of all_formats(); empty: not asked for
+  std::string previous;
+  bool any() const;
+};
+void declare_report_files(OptionSet& options, ReportFiles& files);
+// Fills in the comparison where --previous was given.
+Status write_report_files(const ReportFiles& files, CampaignReport& report);
+
+}  // namespace normfuzz
