@@ -41,6 +41,20 @@ inline CampaignReport sample_report() {
   r.tally.note_laws("cpu", ordinary, notes);
   r.tally.note_bounds(ordinary, "standard", std::vector<ElementEvidence>{{"y", 0, 0, 1, 0x1p-21, 0, ElementVerdict::kWithin}});
 
+  j = {};
+  j.worst_ratio = 0.375;
+  j.worst_ulps = 1.5;
+  r.tally.note_errors("cpu", ordinary, {4, false, 0}, j);
+  j.worst_ulps = 12;
+  r.tally.note_errors("mutants:one_pass", half, {9, true, -1}, j);
+  j.verdict = Verdict::kContract;
+  j.evidence = {{"y", 0, 3, 1, 0.5, 8, ElementVerdict::kViolation}};
+  r.tally.note_errors("mutants:one_pass", ordinary, {4, false, 0}, j);
+  r.tally.note_coverage(ordinary, {4, false, 0});
+  r.tally.note_coverage(half, {9, true, -1});
+  r.tally.note_property("cpu", ordinary, {"ln.constant_row", true, false, true, ""});
+  r.tally.note_property("mutants:one_pass", ordinary, {"ln.constant_row", true, true, true, "y[0]"});
+
   Candidate candidate{"mutants", "one_pass", ordinary, Verdict::kContract, "standard", FailureClass::kWrong, 4};
   r.findings.push_back(sample_finding(candidate));
   candidate.law = "range";
@@ -49,6 +63,36 @@ inline CampaignReport sample_report() {
   known.status = FindingStatus::kKnown;
   r.findings.push_back(known);
   r.targets = {{"cpu", "normfuzz 0.1.0", ""}, {"mutants:one_pass", "0.1.0", ""}, {"torch", "", "not set up, run ./normfuzz setup torch"}};
+  return r;
+}
+
+// What a target may say, at worst: markup, quotes, control characters, bytes that are no UTF-8, text that runs backwards.
+inline constexpr const char* kHostile =
+    "<script>alert(1)</script> </details> --> ]]> & \"double\" 'single' | `code` **bold** @everyone #1 https://example.org \x01\x1b[31m "
+    "\xff\xfe \xe2\x82 \xed\xa0\x80 \xe2\x80\xae \xef\xbf\xbf\n# heading\n|-|\ttab";
+
+// The sample with that in every text that comes from outside.
+inline CampaignReport hostile_report() {
+  CampaignReport r = sample_report();
+  for (Finding& f : r.findings) {
+    for (std::string* text : {&f.version, &f.explanation, &f.admitted_by, &f.bug_family, &f.first_regime, &f.judgement.detail})
+      *text = kHostile;
+    f.variants = {kHostile};
+    f.needs = {kHostile};
+    f.law = f.law + kHostile;
+    f.slug = f.slug + kHostile;
+  }
+  r.targets.push_back({kHostile, kHostile, ""});
+  r.targets.push_back({kHostile, "", kHostile});
+  r.out_directory = std::string("out ") + kHostile;
+  const auto any = r.tally.entries.begin();
+  OpTally& t = r.tally.entries[{kHostile, kHostile, DType::kF32}] = any->second;
+  t.laws[kHostile] = {1, 1};
+  t.rejected.add(kHostile);
+  t.broken_rungs[kHostile] = {1, {}};
+  t.errors.kept[kHostile] = {1, 2};
+  r.tally.coverage[{kHostile, 3, true}] = 5;
+  r.previous = PreviousCampaign{kHostile, 3, r.findings};
   return r;
 }
 
