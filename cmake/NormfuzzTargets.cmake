@@ -16,9 +16,9 @@ function(normfuzz_library name)
   normfuzz_warnings(${name})
 endfunction()
 
-# Templates of the stand-alone programs of BugZoo entries (repro.cc.in, repro.py.in), where a target has some.
+# What stand-alone programs of BugZoo entries are made from, where a target has some: a template in C++, its functions in Python.
 function(normfuzz_repro_templates name)
-  foreach(template repro.cc.in repro.py.in)
+  foreach(template repro.cc.in repro.py)
     if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${template}")
       configure_file("${CMAKE_CURRENT_SOURCE_DIR}/${template}" "${PROJECT_BINARY_DIR}/targets/${name}/${template}" COPYONLY)
     endif()

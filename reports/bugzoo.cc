@@ -42,7 +42,14 @@ Entry entry_of(const Finding& f, const std::vector<Target>& targets, const std::
           f.variant.empty() ? f.target : f.target + ":" + f.variant,
           {},
           "",
-          targets_directory + "/" + f.target};
+          targets_directory + "/" + f.target,
+          "",
+          default_python()};
+  std::error_code ignored;
+  const bool in_python = target && target->kind == TargetKind::kPython;
+  const std::string source = in_python ? target->module_path : e.folder + "/repro.py";
+  if (fs::exists(source, ignored)) e.python_source = source;
+  if (in_python && !target->python.empty()) e.python = target->python;
   if (target)
     for (const Variant& v : target->variants)
       if (v.name == f.variant) {
@@ -70,8 +77,9 @@ namespace {
 
 Status write_files(const Entry& e, const std::string& directory) {
   if (auto s = save_case(e.finding.shrunk, directory + "/case.json"); !s) return s;
-  std::vector<std::pair<std::string, std::string>> files = repro_programs(e);
-  files.insert(files.end(), {{"README.md", readme_text(e)}, {"contract.lean", lean_text(e)}, {"status.json", status_text(e)}});
+  const Programs programs = repro_programs(e, directory);
+  std::vector<std::pair<std::string, std::string>> files = programs.files;
+  files.insert(files.end(), {{"README.md", readme_text(e, programs)}, {"contract.lean", lean_text(e)}, {"status.json", status_text(e)}});
   for (const auto& [name, content] : files)
     if (auto s = write_file_atomically(directory + "/" + name, content); !s) return s;
   if (fs::exists(directory + "/repro.sh")) {

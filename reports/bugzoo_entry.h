@@ -2,7 +2,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,13 @@
 #include "harness/run/manifest.h"
 
 namespace normfuzz {
+
+enum class Shows {
+  kNothing,
+  kValues,  // elements beyond what is allowed
+  kRepeat,  // the same call gives other bits
+  kReturn,  // that it does not return: it crashes or hangs
+};
 
 struct Entry {
   const Finding& finding;
@@ -19,7 +28,17 @@ struct Entry {
   std::string label;                               // target or target:variant
   std::map<std::string, std::string> environment;  // of the variant
   std::string requires_cpu;
-  std::string templates;  // folder with repro.cc.in, repro.py.in
+  std::string folder;         // of the target: repro.cc.in
+  std::string python_source;  // that has the target's functions; empty: none
+  std::string python;         // interpreter
+
+  // What a program with this one call can show.
+  Shows shows() const;
+};
+
+struct Programs {
+  std::vector<std::pair<std::string, std::string>> files;  // name and content
+  std::string why_not;                                     // there is no repro.py
 };
 
 // `targets`: the manifests in `targets_directory`. The entry points at the finding.
@@ -35,12 +54,16 @@ Law law_of(const Finding& f);
 // "0.992" with its hexadecimal form; specials by name.
 std::string number_text(double v);
 
-std::string readme_text(const Entry& e);
+std::string readme_text(const Entry& e, const Programs& programs);
 std::string status_text(const Entry& e);
 std::string lean_text(const Entry& e);
-// True if the templates of targets know the op: the forward maps of trailing rows. The others are reproduced by normfuzz itself.
-bool template_covers(const Case& c);
-// File name and content of each program.
-std::vector<std::pair<std::string, std::string>> repro_programs(const Entry& e);
+
+// What the reader should know first: one line; as two lines of comment.
+std::string title_of(const Entry& e);
+std::string title_lines(const Entry& e, std::string_view comment);
+// `directory` is the entry's own, for files on the way.
+Programs repro_programs(const Entry& e, const std::string& directory);
+std::optional<std::string> cpp_program(const Entry& e);
+Result<std::string> python_program(const Entry& e, const std::string& directory);
 
 }  // namespace normfuzz

@@ -73,19 +73,17 @@ std::string origin_text(const Entry& e) {
   return out + "The case here was shrunk from that one; `case.json` keeps its provenance.\n";
 }
 
-std::string reproduction_text(const Entry& e) {
+std::string reproduction_text(const Entry& e, const Programs& programs) {
   std::string out;
-  for (const auto& [name, content] : repro_programs(e)) {
+  bool alone = false;
+  for (const auto& [name, content] : programs.files) {
+    alone = alone || name != "repro.sh";
     if (name == "repro.py") out += "    python repro.py              # needs the framework only; exits 1 while the divergence is there\n";
     if (name == "repro.cc") out += "    head -n 20 repro.cc          # its compile command; exits 1 while the divergence is there\n";
     if (name == "repro.sh") out += "    ./repro.sh                   # from normfuzz's own directory\n";
   }
   out += fmt::format("    ./normfuzz repro case.json --target {}\n", e.label);
-  if (!template_covers(e.finding.shrunk))
-    out += fmt::format(
-        "\nThere is no stand-alone program: the templates of targets call layer_norm and rms_norm as they are, not {}; normfuzz "
-        "reproduces it.\n",
-        e.finding.shrunk.number("weight_offset", 0) != 0 ? "with a weight_offset" : e.finding.op);
+  if (!alone) out += fmt::format("\nThere is no stand-alone program: {}. normfuzz reproduces it.\n", programs.why_not);
   return out;
 }
 
@@ -212,7 +210,7 @@ Law law_of(const Finding& f) {
           "be right by it."};
 }
 
-std::string readme_text(const Entry& e) {
+std::string readme_text(const Entry& e, const Programs& programs) {
   const Finding& f = e.finding;
   const Law law = law_of(f);
   std::string out = fmt::format("# {}\n\n{}\n\n", f.slug.empty() ? slug_of(f) : f.slug, f.explanation);
@@ -235,7 +233,7 @@ std::string readme_text(const Entry& e) {
   out += element_table(e);
   out += "\n## Versions\n\n" + versions_text(e);
   out += "\n## First seen\n\n" + origin_text(e);
-  return out + "\n## Reproduce\n\n" + reproduction_text(e);
+  return out + "\n## Reproduce\n\n" + reproduction_text(e, programs);
 }
 
 std::string status_text(const Entry& e) {

@@ -1,219 +1,18 @@
-// The stand-alone program of an entry: a template of the target's folder (repro.cc.in, repro.py.in) around parts that are the same for all
-// of them. A template says how its framework is called; what the case is, what is expected and how memory is watched comes from here.
+// The programs of an entry: stand-alone where there can be one, else a call of normfuzz.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/case_io.h"
-#include "core/hex_float.h"
-#include "core/json_document.h"
-#include "core/replace_all.h"
-#include "harness/shrink/edit.h"
-#include "oracles/ops/op.h"
 #include "reports/bugzoo_entry.h"
 
 namespace normfuzz {
 namespace {
 
-constexpr std::size_t kMaxTemplateBytes = 64 << 10;
-
-// Decodes elements, watches memory, compares: C++17, standard library only.
-constexpr const char* kCommonCpp = R"text(struct Input {
-  std::string dtype;                    // f64, f32, f16, bf16
-  std::vector<int64_t> shape, strides;  // in elements
-  int64_t offset;                       // of element [0, ..., 0] from the buffer's start, in elements
-  int misalign;                         // of the buffer's start from a 64-byte boundary, in bytes
-  std::vector<uint64_t> bits;           // row-major; empty: absent
-  size_t item() const { return dtype == "f64" ? 8 : dtype == "f32" ? 4 : 2; }
-};
-
-double value_of(const std::string& dtype, uint64_t bits) {
-  if (dtype == "f64") { double v; std::memcpy(&v, &bits, 8); return v; }
-  if (dtype == "f16") {
-    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const double v = exponent == 31 ? (fraction ? NAN : INFINITY) : exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24);
-    return bits >> 15 ? -v : v;
-  }
-  const uint32_t word = static_cast<uint32_t>(dtype == "bf16" ? bits << 16 : bits);
-  float v;
-  std::memcpy(&v, &word, 4);
-  return v;
-}
-
-// A tensor between guard bytes; padding between its elements is guarded too.
-class Buffer {
- public:
-  explicit Buffer(const Input& t, bool filled = true) : t_(t) {
-    int64_t last = t.offset;
-    for (size_t i = 0; i < t.shape.size(); ++i) last += (t.shape[i] - 1) * t.strides[i];
-    bytes_.assign(2 * kGuard + 128 + (last + 1) * t.item(), kCanary);
-    begin_ = (reinterpret_cast<uintptr_t>(bytes_.data()) + kGuard + 63) / 64 * 64 - reinterpret_cast<uintptr_t>(bytes_.data()) + t.misalign;
-    if (filled)
-      for (size_t i = 0; i < t.bits.size(); ++i) std::memcpy(&bytes_[place(i)], &t.bits[i], t.item());
-    before_ = bytes_;
-  }
-  void* data() { return &bytes_[begin_ + t_.offset * t_.item()]; }
-  uint64_t bits(size_t i) const { uint64_t b = 0; std::memcpy(&b, &bytes_[place(i)], t_.item()); return b; }
-  // An input: nothing may change. An output: nothing but its elements.
-  bool intact(bool is_output) const {
-    std::vector<unsigned char> now = bytes_;
-    if (is_output)
-      for (size_t i = 0; i < t_.bits.size(); ++i) std::memcpy(&now[place(i)], &before_[place(i)], t_.item());
-    return now == before_;
-  }
-
- private:
-  static constexpr size_t kGuard = 4096;
-  static constexpr unsigned char kCanary = 0xa5;
-  size_t place(size_t i) const {
-    int64_t at = t_.offset, rest = static_cast<int64_t>(i);
-    for (size_t d = t_.shape.size(); d-- > 0; rest /= t_.shape[d]) at += rest % t_.shape[d] * t_.strides[d];
-    return begin_ + static_cast<size_t>(at) * t_.item();
-  }
-  const Input t_;
-  std::vector<unsigned char> bytes_, before_;
-  size_t begin_;
-};
-
-const Input x = @X@;
-const Input weight = @WEIGHT@;
-const Input bias = @BIAS@;
-const Input y = @Y@;
-const double epsilon = @EPSILON@;
-const int normalized_axis = @NORMALIZED_AXIS@;  // first normalized dimension of x
-// Of every element of y: the exact value, and the largest error that the contract allows.
-const std::vector<double> exact = {@EXACT@};
-const std::vector<double> allowed = {@ALLOWED@};
-
-// 1 if the divergence shows, else 0.
-int report(const Buffer& result, const Buffer& again, bool memory_intact) {
-  bool diverges = !memory_intact;
-  if (!memory_intact) std::printf("memory outside the output changed\n");
-  for (size_t i = 0; i < exact.size(); ++i) {
-    const double got = value_of(y.dtype, result.bits(i));
-    const bool wrong = std::isnan(exact[i]) ? !std::isnan(got) : std::isfinite(allowed[i]) && !(std::fabs(got - exact[i]) <= allowed[i]);
-    const bool differs = result.bits(i) != again.bits(i);
-    diverges = diverges || wrong || differs;
-    std::printf("y[%zu]: got %.9g, exact %.9g, allowed error %.3g%s%s\n", i, got, exact[i], allowed[i], wrong ? "  <- diverges" : "",
-                differs ? "  <- another value in a second run" : "");
-  }
-  std::printf(diverges ? "the divergence is there\n" : "no divergence\n");
-  return diverges ? 1 : 0;
-}
-)text";
-
-constexpr const char* kCommonPython = R"py(X = @X@
-WEIGHT = @WEIGHT@
-BIAS = @BIAS@
-EPSILON = float.fromhex("@EPSILON@")
-NORMALIZED_AXIS = @NORMALIZED_AXIS@  # first normalized dimension of x
-# Of every element of y: the exact value, and the largest error that the contract allows.
-EXACT = [@EXACT@]
-ALLOWED = [@ALLOWED@]
-
-
-def value_of(dtype, bits):
-    if dtype == "bf16":
-        dtype, bits = "f32", bits << 16
-    integer, number = {"f64": ("<Q", "<d"), "f32": ("<I", "<f"), "f16": ("<H", "<e")}[dtype]
-    return struct.unpack(number, struct.pack(integer, bits))[0]
-
-
-def report(bits):
-    """Compares the bits of y, row-major; 1 if the divergence shows, else 0."""
-    diverges = False
-    for i, (b, exact, allowed) in enumerate(zip(bits, EXACT, ALLOWED)):
-        got = value_of(X["dtype"], b)
-        if math.isnan(exact):
-            wrong = not math.isnan(got)
-        else:
-            wrong = math.isfinite(allowed) and not abs(got - exact) <= allowed
-        diverges = diverges or wrong
-        print(f"y[{i}]: got {got:.9g}, exact {exact:.9g}, allowed error {allowed:.3g}{'  <- diverges' if wrong else ''}")
-    print("the divergence is there" if diverges else "no divergence")
-    return int(diverges)
-)py";
-
-using Words = std::vector<std::pair<std::string, std::string>>;
-
-std::string hex_bits(const Tensor& t, std::string_view suffix) {
-  std::string out;
-  for (std::int64_t i = 0, n = t.size(); i < n; ++i) out += fmt::format("{}{:#x}{}", i ? ", " : "", t.bits(i), suffix);
-  return out;
-}
-
-std::string cpp_input(const Tensor* t) {
-  if (!t) return "{}";
-  return fmt::format("{{\"{}\", {{{}}}, {{{}}}, {}, {}, {{{}}}}}", name_of(t->dtype), fmt::join(t->shape, ", "),
-                     fmt::join(t->strides, ", "), t->offset, t->misalign, hex_bits(*t, t->dtype == DType::kF64 ? "u" : ""));
-}
-std::string python_input(const Tensor* t) {
-  if (!t) return "None";
-  return fmt::format("{{\"dtype\": \"{}\", \"shape\": [{}], \"strides\": [{}], \"offset\": {}, \"bits\": [{}]}}", name_of(t->dtype),
-                     fmt::join(t->shape, ", "), fmt::join(t->strides, ", "), t->offset, hex_bits(*t, ""));
-}
-
-std::string cpp_number(double v) { return std::isnan(v) ? "NAN" : std::isinf(v) ? (v > 0 ? "INFINITY" : "-INFINITY") : hex_from_value(v); }
-std::string python_number(double v) {
-  return std::isfinite(v) ? "float.fromhex(\"" + hex_from_value(v) + "\")" : "float(\"" + hex_from_value(v) + "\")";
-}
-
-template <class F>
-std::string listed(const Entry& e, F number) {
-  std::string out;
-  for (const ElementEvidence& v : e.elements) out += (out.empty() ? "" : ", ") + number(v);
-  return out;
-}
-
-// A quoted string that C++ and Python read alike.
-std::string quoted(const std::string& s) {
-  std::string out;
-  append_json_string(out, s);
-  return out;
-}
-
-std::string environment(const Entry& e, std::string_view format) {
-  std::string out;
-  for (const auto& [name, value] : e.environment) out += fmt::format(fmt::runtime(format), quoted(name), quoted(value));
-  return out;
-}
-
-// What the reader should know first, as comment lines.
-std::string title(const Entry& e, std::string_view comment) {
-  std::string text = e.finding.explanation;
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return fmt::format("{} {}\n{} Shrunk by normfuzz; seen with {}.", comment, text, comment,
-                     e.finding.version.empty() ? e.label : e.finding.version);
-}
-
-Words words_of(const Entry& e, bool cpp) {
-  const Case& c = e.finding.shrunk;
-  const NamedTensors outputs = find_op(c.op)->output_layouts(c);
-  const auto tensor = [&](const Tensor* t) { return cpp ? cpp_input(t) : python_input(t); };
-  const auto number = [&](double v) { return cpp ? cpp_number(v) : python_number(v); };
-  return {
-      {"@TITLE@", title(e, cpp ? "//" : "#")},
-      {"@COMMON@", cpp ? kCommonCpp : kCommonPython},
-      {"@ENVIRONMENT@", environment(e, cpp ? "  setenv({}, {}, 1);\n" : "os.environ[{}] = {}\n")},
-      {"@OP@", c.op},
-      {"@X@", tensor(c.input("x"))},
-      {"@WEIGHT@", tensor(c.input("weight"))},
-      {"@BIAS@", tensor(c.input("bias"))},
-      {"@Y@", tensor(&outputs[0].second)},
-      {"@EPSILON@", hex_from_value(c.epsilon())},
-      {"@NORMALIZED_AXIS@", fmt::format("{}", row_axis(c))},
-      {"@EXACT@", listed(e, [&](const ElementEvidence& v) { return number(v.exact); })},
-      {"@ALLOWED@", listed(e, [&](const ElementEvidence& v) { return number(v.allowed); })},
-  };
-}
-
-// A program can show what it can compare: every element of y, or memory, or that it ends at all.
-bool stands_alone(const Entry& e) {
-  const Finding& f = e.finding;
-  if (f.shrunk.property) return false;  // several calls: normfuzz derives them
-  if (!template_covers(f.shrunk) || main_input(f.shrunk).size() > kMaxTextElements) return false;
-  return e.all_elements || f.failure == FailureClass::kMemory || f.verdict == Verdict::kCrashed || f.verdict == Verdict::kTimedOut;
+// The comparison of the stand-alone programs: exact and allowed are doubles there.
+bool beyond(const ElementEvidence& v) {
+  if (std::isnan(v.exact)) return !std::isnan(v.got);
+  return v.got != v.exact && std::isfinite(v.allowed) && !(std::fabs(v.got - v.exact) <= v.allowed);
 }
 
 std::string shell_program(const Entry& e) {
@@ -221,28 +20,36 @@ std::string shell_program(const Entry& e) {
       "#!/bin/sh\n{}\n# Run by normfuzz itself, from its directory or with its path in NORMFUZZ; exits 1 while the divergence is "
       "there.\nexec \"${{NORMFUZZ:-./normfuzz}}\" repro "
       "\"$(dirname \"$0\")/case.json\" --target '{}'\n",
-      title(e, "#"), e.label);
+      title_lines(e, "#"), e.label);
 }
 
 }  // namespace
 
-bool template_covers(const Case& c) {
-  const OpInfo* op = find_op(c.op);
-  return op && op->affine() && op->shape == OutputShape::kElements && row_kind(c) == RowKind::kTrailing &&
-         c.number("weight_offset", 0) == 0;
+std::string title_of(const Entry& e) {
+  std::string text = e.finding.explanation;
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
 }
 
-std::vector<std::pair<std::string, std::string>> repro_programs(const Entry& e) {
-  std::vector<std::pair<std::string, std::string>> out;
-  for (const bool cpp : {true, false}) {
-    if (!stands_alone(e)) break;
-    const std::string name = cpp ? "repro.cc" : "repro.py";
-    auto text = read_file(e.templates + "/" + name + ".in", kMaxTemplateBytes);
-    if (!text) continue;
-    for (const auto& [word, replacement] : words_of(e, cpp)) replace_all(*text, word, replacement);
-    out.emplace_back(name, std::move(*text));
-  }
-  if (out.empty()) out.emplace_back("repro.sh", shell_program(e));
+std::string title_lines(const Entry& e, std::string_view comment) {
+  return fmt::format("{} {}\n{} Shrunk by normfuzz; seen with {}.", comment, title_of(e), comment,
+                     e.finding.version.empty() ? e.label : e.finding.version);
+}
+
+Shows Entry::shows() const {
+  if (finding.verdict == Verdict::kCrashed || finding.verdict == Verdict::kTimedOut) return Shows::kReturn;
+  if (finding.law == "bit.determinism") return Shows::kRepeat;
+  return std::any_of(elements.begin(), elements.end(), beyond) ? Shows::kValues : Shows::kNothing;
+}
+
+Programs repro_programs(const Entry& e, const std::string& directory) {
+  Programs out;
+  if (const auto text = cpp_program(e)) out.files.emplace_back("repro.cc", *text);
+  if (const auto text = python_program(e, directory))
+    out.files.emplace_back("repro.py", *text);
+  else
+    out.why_not = text.error();
+  if (out.files.empty()) out.files.emplace_back("repro.sh", shell_program(e));
   return out;
 }
 

@@ -180,7 +180,8 @@ def program(entry: dict) -> str:
     version = f"    print({extract.version})\n" if extract.version else ""
     adapter = extract.text(imports)
     return PROGRAM.format(
-        title=textwrap.fill(entry["title"], 118, initial_indent="# ", subsequent_indent="# "),
+        title=textwrap.fill(entry["title"], 118, initial_indent="# ", subsequent_indent="# ")
+        + f"\n# Shrunk by normfuzz; seen with {entry['seen']}.",
         packages=", ".join(third_party(adapter)),
         shows={"values": "the divergence is there", "repeat": "the bits differ", "return": "it was (a crash or a hang has no other)"}[kind],
         environment=f"import os\n\n{environment}\n" if environment else "",
