@@ -294,7 +294,7 @@ class Extract:
         arguments = entry.node.args
         self.accepted = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
         self.takes_any = arguments.kwarg is not None
-        self.arrays = next((k.value.value for d in entry.registers() for k in d.keywords if k.arg == "arrays"), None)
+        self.arrays = next((k.value.value for d in entry.registers() for k in d.keywords if k.arg == "arrays"), "")
 
         version = module.version()
         used = {n.id for n in ast.walk(version) if isinstance(n, ast.Name)} if version else set()
@@ -303,7 +303,7 @@ class Extract:
             self.version = f"({self.version})()"
 
         statements, wanted = module.needed({self.function} | used, effects=True)
-        borrowed = (module.library_names() & wanted) | ({"with_arrays"} if self.arrays else set())
+        borrowed = (module.library_names() & wanted) | ({"with_arrays", f"{self.arrays}_arrays"} if self.arrays else set())
         library_statements, library_wanted = library.needed(borrowed, effects=False)
         self.known: set[str] = set()  # import lines
         self.library_parts = library.parts(library_statements, library_wanted, self.known)

@@ -148,7 +148,7 @@ def call_text(entry: dict, extract: Extract) -> str:
         if not accepts(name):
             raise CannotExtract(f"the function does not take {name}")
         arguments.append(f"{name}={parameter_text(value)}")
-    function = f'with_arrays("{extract.arrays}", {extract.function})' if extract.arrays else extract.function
+    function = f"with_arrays({extract.arrays}_arrays(), {extract.function})" if extract.arrays else extract.function
     written = f"{function}({', '.join(arguments)})"
     if in_place:
         lines += [written, "return {" + ", ".join(f'"{name}": {name}' for name in outputs) + "}"]

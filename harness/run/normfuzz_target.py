@@ -7,7 +7,8 @@
         ...
         return y
 
-Arguments come by name. Tensors are NumPy views of the caller's memory with its strides (bf16 as ml_dtypes.bfloat16 where that package is
+Arguments come by name. `@op("layer_norm", arrays="torch")` (or "jax", "mlx") hands over that framework's tensors and takes them back. Else
+tensors are NumPy views of the caller's memory with its strides (bf16 as ml_dtypes.bfloat16 where that package is
 installed, as uint16 bits otherwise); an absent tensor is None; parameters are int, float or str. Return the output (a tuple, or a dict by
 name, for several), in exactly the dtype and shape of the output; or take a parameter named like the output ("y"), or `out`, and write there.
 
@@ -43,10 +44,14 @@ signatures: dict[str, tuple[frozenset[str], bool]] = {}  # names of the paramete
 _version: str | Callable[[], str] = ""
 
 
-def op(*names: str) -> Callable[[Function], Function]:
-    """Registers a function for one or several ops."""
+def op(*names: str, arrays: str = "numpy") -> Callable[[Function], Function]:
+    """Registers a function for one or several ops. `arrays`: whose tensors it gets and gives, "numpy", "torch", "jax" or "mlx"."""
+    if arrays != "numpy" and arrays not in frameworks:
+        raise ValueError(f"arrays={arrays!r}, expected one of: {', '.join(['numpy', *frameworks])}")
 
     def register(function: Function) -> Function:
+        if arrays != "numpy":
+            function = with_arrays(frameworks[arrays](), function)
         accepted = inspect.signature(function).parameters
         takes_any = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
         for name in names:
@@ -86,6 +91,84 @@ def threads() -> int:
     """How many threads this process may use; 1 but for the runs that look whether that number changes a bit."""
     return int(os.environ.get("NORMFUZZ_THREADS", "1"))
 
+
+# ---- tensors of other frameworks, for op(arrays=...) ----
+
+Converters = tuple[Callable[[Any], Any], Callable[[Any], Any]]  # from NumPy's array and back
+
+
+def with_arrays(converters: Converters, function: Function) -> Function:
+    """The function on NumPy's arrays: every tensor is handed over as the framework's, every one that it returns is taken back."""
+    import numpy
+
+    given, taken = converters
+
+    @functools.wraps(function)
+    def call(**arguments: Any) -> Any:
+        result = function(**{n: given(a) if isinstance(a, numpy.ndarray) else a for n, a in arguments.items()})
+        if isinstance(result, dict):
+            return {n: taken(t) for n, t in result.items()}
+        return tuple(map(taken, result)) if isinstance(result, tuple) else None if result is None else taken(result)
+
+    return call
+
+
+def torch_arrays() -> Converters:
+    """Views of the same memory with the same strides, by DLPack; bf16, which NumPy's DLPack does not know, by its bits."""
+    import torch
+
+    def given(array: Any) -> Any:
+        brain = array.dtype.name in ("bfloat16", "uint16")
+        return torch.from_dlpack(array.view("i2")).view(torch.bfloat16) if brain else torch.from_dlpack(array)
+
+    def taken(tensor: Any) -> Any:
+        tensor = tensor.detach()
+        return tensor.view(torch.int16).numpy().view(bfloat16()) if tensor.dtype == torch.bfloat16 else tensor.numpy()
+
+    return given, taken
+
+
+def jax_arrays() -> Converters:
+    """Dense tensors by DLPack, which keeps the memory where its alignment suits XLA; strided and bf16 ones are copied. Nothing is written in
+    place: return the result."""
+    import jax
+    import numpy
+
+    jax.config.update("jax_enable_x64", True)  # float64 becomes float32 without it
+
+    def given(array: Any) -> Any:
+        dense = array.flags.c_contiguous and array.dtype.kind == "f" and array.size
+        return jax.dlpack.from_dlpack(array) if dense else jax.numpy.asarray(array)
+
+    return given, numpy.asarray
+
+
+def mlx_arrays() -> Converters:
+    """Copies on the way in: MLX has its own memory. Nothing is written in place: return the result."""
+    import mlx.core as mx
+    import numpy
+
+    def given(array: Any) -> Any:
+        if array.dtype.name in ("bfloat16", "uint16"):
+            return mx.array(array.view("u2")).view(mx.bfloat16)
+        return mx.array(array, dtype=mx.float64) if array.dtype == numpy.float64 else mx.array(array)
+
+    def taken(tensor: Any) -> Any:
+        return numpy.asarray(tensor.view(mx.uint16)).view(bfloat16()) if tensor.dtype == mx.bfloat16 else numpy.asarray(tensor)
+
+    return given, taken
+
+
+def bfloat16() -> Any:
+    """NumPy's type for bf16, as the host hands it over."""
+    try:
+        from ml_dtypes import bfloat16 as brain
+    except ImportError:
+        return "u2"
+    return brain
+
+
+frameworks: dict[str, Callable[[], Converters]] = {"torch": torch_arrays, "jax": jax_arrays, "mlx": mlx_arrays}
 
 # ---- what the parameters of a call mean, for adapters ----
 
