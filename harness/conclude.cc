@@ -1,11 +1,12 @@
 // From stored candidates to findings: shrink, explain, name.
+#include "harness/conclude.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "harness/campaign.h"
-#include "harness/shrink.h"
 
 namespace normfuzz {
 namespace {
@@ -24,14 +25,12 @@ bool concluded(const std::vector<Finding>& findings, const Candidate& c) {
   });
 }
 
-Finding finding_from(const Candidate& c, const TargetChoice& choice, const CampaignOutcome& outcome, ShrinkResult shrunk,
-                     Explanation explanation) {
+Finding finding_from(const Candidate& c, const ConcludeOptions& options, ShrinkResult shrunk, Explanation explanation) {
   Finding f;
   f.target = c.target;
   f.variant = c.variant;
   f.variants = {c.variant};
-  for (const auto& [label, version] : outcome.versions)
-    if (label == choice.label()) f.version = version;
+  f.version = options.version;
   f.op = c.original.op;
   f.dtype = c.original.dtype();
   f.law = c.law;
@@ -54,9 +53,20 @@ Finding finding_from(const Candidate& c, const TargetChoice& choice, const Campa
   return f;
 }
 
-Finding conclude_one(const Candidate& c, const TargetChoice& choice, const CampaignOptions& options, const CampaignOutcome& outcome) {
+ConcludeOptions options_for(const TargetChoice& choice, const CampaignOptions& options, const CampaignOutcome& outcome) {
+  ConcludeOptions o;
+  o.log_path = options.out + "/workers.log";
+  o.case_seconds = options.case_seconds;
+  for (const auto& [label, version] : outcome.versions)
+    if (label == choice.label()) o.version = version;
+  return o;
+}
+
+}  // namespace
+
+Finding conclude_candidate(const Candidate& c, const TargetChoice& choice, const ConcludeOptions& options) {
   WorkerLimits limits;
-  limits.log_path = options.out + "/workers.log";
+  limits.log_path = options.log_path;
   // A hang is shown by a shorter wait: a case that ran in time during the campaign needs far less.
   limits.seconds_per_case = c.failure == FailureClass::kHang ? std::min(2.0, options.case_seconds) : options.case_seconds;
   // Shrinking a crash crashes on purpose: a worker that lived through every batch would soon be suspended for it.
@@ -67,17 +77,15 @@ Finding conclude_one(const Candidate& c, const TargetChoice& choice, const Campa
     if (!worker || kills) worker = Worker::create(choice, limits);
     return examine(*worker, choice.target, cases, examine_options);
   };
-  ShrinkResult shrunk = shrink(c.original, c.verdict, c.law, c.failure, probe, {});
+  ShrinkResult shrunk = shrink(c.original, c.verdict, c.law, c.failure, probe, options.shrink);
   const auto contract = choice.target.contract(c.original.op, c.original.dtype());
   Explanation explanation;
   if (shrunk.reproduced)
     explanation = explain(shrunk, contract ? *contract : *contract_named("standard", c.original.dtype()), probe);
   else
     explanation.sentence = "seen once in the campaign and not again in a fresh process: the case is kept as it was generated";
-  return finding_from(c, choice, outcome, std::move(shrunk), std::move(explanation));
+  return finding_from(c, options, std::move(shrunk), std::move(explanation));
 }
-
-}  // namespace
 
 Status conclude(Store& store, const CampaignOptions& options, const CampaignOutcome& outcome,
                 const std::function<Status(const Finding&)>& written) {
@@ -94,7 +102,7 @@ Status conclude(Store& store, const CampaignOptions& options, const CampaignOutc
       progress.phase = fmt::format("shrinking {} {} {}: {}", choice->label(), c.original.op, name_of(c.original.dtype()), c.law);
       options.progress(progress);
     }
-    const Finding f = conclude_one(c, *choice, options, outcome);
+    const Finding f = conclude_candidate(c, *choice, options_for(*choice, options, outcome));
     if (auto status = written(f); !status) return status;
     if (auto status = store.put_finding(f); !status) return status;
   }

@@ -44,22 +44,16 @@ std::optional<Tensor> draw_parameter(Stream s, const InputPlan& input, DType dty
 
 }  // namespace
 
-Case generate(std::uint64_t seed, std::string_view op, DType dtype, std::uint64_t index, const GeneratorOptions& options) {
+Case assemble(const CaseDraw& draw) {
+  const auto& [plan, regime, dtype, extent, geometry, rows, call] = draw;
   Case c;
-  c.op = op;
-  const Stream root = case_stream(seed, op, dtype, index);
-  const OpPlan* plan = find_plan(op);
-  const Regime* regime = draw_regime(root.sub("regime"), options.regime);
-  if (!plan || !regime) {  // a case without inputs, which validate() refuses
-    c.note = !plan ? "the generator knows no op of this name" : "the generator knows no regime named " + options.regime;
-    return c;
-  }
-  const Geometry g = plan->geometry(root.sub("geometry"), draw_op_extent(root, *plan, *regime, options), c);
-  const RowSetting setting{dtype, g, *regime, plan->parameters(root, *regime, c)};
-  const DType parameters = parameter_dtype(root.sub("parameter dtype"), dtype);
-  c.inputs.reserve(plan->inputs.size());
-  for (const InputPlan& input : plan->inputs) {
-    const Stream s = root.sub(input.name);
+  c.op = plan.name;
+  const Geometry g = plan.geometry(geometry, extent, c);
+  const RowSetting setting{dtype, g, regime, plan.parameters(call, regime, c)};
+  const DType parameters = parameter_dtype(call.sub("parameter dtype"), dtype);
+  c.inputs.reserve(plan.inputs.size());
+  for (const InputPlan& input : plan.inputs) {
+    const Stream s = rows.sub(input.name);
     switch (input.role) {
       case Role::kRows:
         c.inputs.emplace_back(input.name, draw_rows(s, setting));
@@ -71,20 +65,34 @@ Case generate(std::uint64_t seed, std::string_view op, DType dtype, std::uint64_
         c.inputs.emplace_back(input.name, draw_cotangents(s, setting, *c.inputs.front().second));
         break;
       case Role::kKeys: {
-        const RowView rows({{g.second_shape[0] * g.second_shape[1] * g.second_shape[2], g.second_shape[3]}}, {{g.second_shape[3], 1}});
-        const Geometry keys{g.second_shape, g.leading, rows, g.parameter_shape, {}, {}};
-        c.inputs.emplace_back(input.name, draw_rows(s, {dtype, keys, *regime, setting.epsilon}));
+        const RowView heads({{g.second_shape[0] * g.second_shape[1] * g.second_shape[2], g.second_shape[3]}}, {{g.second_shape[3], 1}});
+        const Geometry keys{g.second_shape, g.leading, heads, g.parameter_shape, {}, {}};
+        c.inputs.emplace_back(input.name, draw_rows(s, {dtype, keys, regime, setting.epsilon}));
         break;
       }
       case Role::kRunningMean:
       case Role::kRunningVariance:
-        c.inputs.emplace_back(input.name, draw_running_statistic(root, setting, *c.inputs.front().second, parameters,
+        c.inputs.emplace_back(input.name, draw_running_statistic(call, setting, *c.inputs.front().second, parameters,
                                                                  input.role == Role::kRunningVariance, c.integer("training", 0) == 1));
         break;
       default:
-        c.inputs.emplace_back(input.name, draw_parameter(s, input, parameters, g, *regime, c.number("weight_offset", 0)));
+        c.inputs.emplace_back(input.name, draw_parameter(call.sub(input.name), input, parameters, g, regime, c.number("weight_offset", 0)));
     }
   }
+  return c;
+}
+
+Case generate(std::uint64_t seed, std::string_view op, DType dtype, std::uint64_t index, const GeneratorOptions& options) {
+  const Stream root = case_stream(seed, op, dtype, index);
+  const OpPlan* plan = find_plan(op);
+  const Regime* regime = draw_regime(root.sub("regime"), options.regime);
+  if (!plan || !regime) {  // a case without inputs, which validate() refuses
+    Case c;
+    c.op = op;
+    c.note = !plan ? "the generator knows no op of this name" : "the generator knows no regime named " + options.regime;
+    return c;
+  }
+  Case c = assemble({*plan, *regime, dtype, draw_op_extent(root, *plan, *regime, options), root.sub("geometry"), root, root});
   c.provenance = Provenance{kGeneratorVersion, seed, index, std::string(regime->info.name)};
   return c;
 }

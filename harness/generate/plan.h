@@ -7,6 +7,7 @@
 
 #include "core/case.h"
 #include "core/row_view.h"
+#include "harness/generate/regime.h"
 #include "harness/generate/shape.h"
 #include "harness/generate/stream.h"
 
@@ -60,5 +61,18 @@ const OpPlan* find_plan(std::string_view op);
 
 // Rows and columns of a case of this op.
 Extent draw_op_extent(const Stream& root, const OpPlan& plan, const Regime& regime, const GeneratorOptions& options);
+
+// Everything that decides a case. What is left to chance is drawn from three streams, which the generator has as one, so that a fuzzer can
+// keep one part and change another: `geometry` (shape, axes, layout parameter, groups), `rows` (the numbers of x, dy, b, .. and their
+// layouts), `call` (scalar parameters, weight, bias, running statistics).
+struct CaseDraw {
+  const OpPlan& plan;
+  const Regime& regime;
+  DType dtype;
+  Extent extent;
+  Stream geometry, rows, call;
+};
+// Without provenance.
+Case assemble(const CaseDraw& draw);
 
 }  // namespace normfuzz

@@ -1,7 +1,9 @@
-// From a call record in shared memory to an nf_call: DLTensors over the arena, nothing copied. Used by normfuzz-worker.
+// From a call record in shared memory to an nf_call: DLTensors over the arena, nothing copied. Used by normfuzz-worker and by the worker
+// without a process.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <string>
@@ -72,5 +74,20 @@ class NativeCall {
   nf_param params_[kMaxParams];
   nf_call call_;
 };
+
+// Runs the slot's call; its status is published last.
+inline void run_slot(std::byte* base, const nf_target& target, std::uint32_t slot) {
+  const auto now_ns = [] { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); };
+  auto& header = *reinterpret_cast<protocol::Header*>(base);
+  auto& descriptor = reinterpret_cast<protocol::Descriptor*>(base + protocol::kHeaderBytes)[slot];
+  NativeCall call(base, descriptor);
+  const std::int64_t started = now_ns();  // CLOCK_MONOTONIC
+  protocol::publish(header.started_ns, started);
+  protocol::publish(header.current, slot);
+  protocol::publish(header.sequence, header.sequence + 1);
+  const std::uint32_t status = call.run(target);
+  descriptor.nanoseconds = now_ns() - started;
+  protocol::publish(descriptor.status, status);
+}
 
 }  // namespace normfuzz
