@@ -180,7 +180,7 @@ void apply_epsilon(Case& c, const Recipe& r) {
   if (r.epsilon_form < 224) {
     c.params["epsilon"] = static_cast<double>(kUsual[r.epsilon % std::size(kUsual)]);
   } else if (r.epsilon_form < 240) {
-    c.params["epsilon"] = power_of_two(std::max(r.epsilon - 128, format_of(DType::kF32).min_exponent - 23));
+    c.params["epsilon"] = power_of_two(r.epsilon - 149);
   } else {
     const double beside = std::ldexp(1, -(r.epsilon % 24));
     c.params["epsilon"] = as_epsilon(mean_square(c, r.epsilon_form >= 248) * (r.epsilon < 128 ? 1 + beside : 1 - beside));

@@ -45,6 +45,7 @@ FindingWriter::FindingWriter(std::string out, std::string family, TargetChoice c
 
 // The entry's directory, or why there is none.
 std::string FindingWriter::entry_of(const Case& c, const Examination& e, std::span<const std::uint8_t> bytes) const {
+  if (out_ == "none") return "none: none wished for";
   const Candidate candidate = candidate_of(c, e, choice_, fmt::format("libFuzzer driver {}, bytes {}", family_, hex_of(bytes)));
   const std::string seen = out_ + "/seen/" + file_name_of(choice_.label() + " " + candidate.rough_signature());
   if (const auto slug = read_file(seen, kMaxSlugBytes)) return out_ + "/bugzoo/" + *slug;
@@ -75,7 +76,8 @@ void FindingWriter::report(const Case& c, const Examination& e, std::span<const 
   line("bytes", hex_of(bytes));
   line("entry", entry);
   const bool by_path = choice_.target.by_path;
-  line("again", fmt::format("./normfuzz repro {} --target {}", entry, by_path ? choice_.target.module_path : choice_.label()));
+  if (!entry.starts_with("none"))
+    line("again", fmt::format("./normfuzz repro {} --target {}", entry, by_path ? choice_.target.module_path : choice_.label()));
   std::fputs(text.c_str(), stderr);
 }
 

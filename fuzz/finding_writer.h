@@ -12,7 +12,8 @@ namespace normfuzz::fuzzing {
 
 class FindingWriter {
  public:
-  // Entries go to <out>/bugzoo/<slug>/; <out>/seen/ remembers which divergences have one, also for other processes.
+  // Entries go to <out>/bugzoo/<slug>/; <out>/seen/ remembers which divergences have one, also for other processes. <out> "none":
+  // no entries.
   FindingWriter(std::string out, std::string family, TargetChoice choice, std::string version);
 
   // Shrinks and explains what has no entry yet, in processes of its own, within seconds; prints it in any case.

@@ -10,8 +10,8 @@
 //                     248-254 1 + 16 v; 255 65535 + v % 3 rows of one column, of ops that the filter certifies
 // 7-8    geometry     a draw: rank, axes, layout parameter, groups
 // 9-10   call         a draw: scalar parameters, weight, bias, running statistics
-// 11-12  epsilon      form, value v: 0-199 as drawn; 200-223 a usual one; 224-239 2^(v - 128), at least 2^-149; 240-247 the mean square of
-//                     the first row times 1 + 2^-(v % 24), or 1 - .. from v = 128 on; 248-255 its variance likewise
+// 11-12  epsilon      form, value v: 0-199 as drawn; 200-223 a usual one; 224-239 2^(v - 149); 240-247 the mean square of the first
+//                     row times 1 + 2^-(v % 24), or 1 - .. from v = 128 on; 248-255 its variance likewise
 // 13     absent       bit 1 set and bit 0 clear: no weight; bit 3 set and bit 2 clear: no bias
 // 14-17  rows' draw   the numbers of the regime, and the layout of their tensors
 // 18-20  property     which (modulo), and the draw of its arguments; of property families

@@ -15,7 +15,7 @@ namespace normfuzz::fuzzing {
 
 // From the environment, by which libFuzzer's own child processes get it too:
 //   NORMFUZZ_FUZZ_TARGET      "cpu" (the default), "mutants:NAME", "onednn", or a module's path with ":VARIANT"
-//   NORMFUZZ_FUZZ_OUT         where findings go, "out/fuzz"
+//   NORMFUZZ_FUZZ_OUT         where findings go, "out/fuzz"; "none": nowhere, they are only printed
 //   NORMFUZZ_FUZZ_KEEP_GOING  1: a finding is written and the process goes on
 //   NORMFUZZ_FUZZ_WORKER      "process": the target runs in a process of its own, as in a campaign, for what crashes this one
 //   NORMFUZZ_FUZZ_GUIDANCE    "coverage": no extra counters; "none": inputs that know of no other either

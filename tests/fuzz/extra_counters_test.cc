@@ -12,12 +12,12 @@
 namespace normfuzz {
 namespace {
 
-struct Run {
+struct Finished {
   int status = -1;
   std::string output;
 };
-Run shell(const std::string& command) {
-  Run run;
+Finished shell(const std::string& command) {
+  Finished run;
   FILE* pipe = popen((command + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return run;
   std::array<char, 4096> block;
@@ -47,11 +47,11 @@ class ExtraCounters : public ::testing::Test {
   // Links libFuzzer to sources compiled without any coverage.
   std::string build(const std::string& name, const std::string& sources) {
     const std::string program = folder_.path() + "/" + name;
-    const Run run = shell(compiler_ +
-                          " -std=c++20 -O2 -I'" NORMFUZZ_SOURCE_DIR
-                          "' -fsanitize=fuzzer -fno-sanitize-coverage=inline-8bit-counters,"
-                          "indirect-calls,trace-cmp,pc-table " +
-                          sources + " -o '" + program + "'");
+    const Finished run = shell(compiler_ +
+                               " -std=c++20 -O2 -I'" NORMFUZZ_SOURCE_DIR
+                               "' -fsanitize=fuzzer -fno-sanitize-coverage=inline-8bit-counters,"
+                               "indirect-calls,trace-cmp,pc-table " +
+                               sources + " -o '" + program + "'");
     EXPECT_EQ(run.status, 0) << run.output;
     return program;
   }
@@ -61,7 +61,7 @@ class ExtraCounters : public ::testing::Test {
 
 TEST_F(ExtraCounters, AreAnnouncedAndGuide) {
   const std::string program = build("probe", "'" + folder_.path() + "/probe.cc' '" NORMFUZZ_SOURCE_DIR "/fuzz/extra_counters.cc'");
-  const Run run = shell("'" + program + "' -runs=3000 -seed=1 -max_len=4");
+  const Finished run = shell("'" + program + "' -runs=3000 -seed=1 -max_len=4");
   EXPECT_EQ(run.status, 0) << run.output;
   EXPECT_NE(run.output.find("INFO: 32768 Extra Counters"), std::string::npos) << run.output;
   std::size_t news = 0;
@@ -70,7 +70,7 @@ TEST_F(ExtraCounters, AreAnnouncedAndGuide) {
 }
 
 TEST_F(ExtraCounters, AreNotThereWithoutTheArray) {
-  const Run run = shell("'" + build("empty", "'" + folder_.path() + "/empty.cc'") + "' -runs=10 -seed=1");
+  const Finished run = shell("'" + build("empty", "'" + folder_.path() + "/empty.cc'") + "' -runs=10 -seed=1");
   EXPECT_EQ(run.output.find("Extra Counters"), std::string::npos) << run.output;
 }
 

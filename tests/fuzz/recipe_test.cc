@@ -38,10 +38,8 @@ TEST(Recipe, EveryByteStringIsAValidCaseOfBoundedSize) {
       ASSERT_TRUE(valid) << f.name << " " << hex_of(bytes) << ": " << valid.error();
       const RowView rows = rows_of(c);
       const bool very_tall = rows.cols() == 1 && rows.rows() >= 65535 && rows.rows() <= 65537;
-      // 768 columns of residual_growth, two rows at least.
-      if (!very_tall) EXPECT_LE(rows.rows() * rows.cols(), kMaxElements) << f.name << " " << hex_of(bytes);
-      for (const auto& [name, t] : c.inputs)
-        if (t && !very_tall) EXPECT_LE(t->size(), kMaxElements) << f.name << " " << name << " " << hex_of(bytes);
+      if (very_tall) continue;
+      for (const auto& [name, t] : c.inputs) ASSERT_LE(t ? t->size() : 0, kMaxElements) << f.name << " " << name << " " << hex_of(bytes);
     }
 }
 
@@ -53,7 +51,7 @@ TEST(Recipe, BytesAndRecipesLoseNothing) {
     ASSERT_EQ(decode(shortest), r) << hex_of(bytes);
     ASSERT_EQ(encode(decode(shortest)), shortest);
     ASSERT_LE(shortest.size(), kMaxRecipeBytes);
-    if (!shortest.empty()) ASSERT_NE(shortest.back(), 0);
+    ASSERT_TRUE(shortest.empty() || shortest.back() != 0);
   }
 }
 
