@@ -10,8 +10,10 @@
 #include "cli/law_runs.h"
 #include "cli/selection.h"
 #include "cli/target_choice.h"
+#include "core/files.h"
 #include "harness/examine.h"
 #include "harness/generate/generator.h"
+#include "reports/grades.h"
 #include "reports/json.h"
 #include "reports/text.h"
 
@@ -25,8 +27,21 @@ struct Options {
   std::vector<std::string> targets, more_targets, ops, dtypes;
   std::int64_t cases = 400, max_elements = 4096;
   std::uint64_t seed = 1;
+  double case_seconds = 10;
+  std::string markdown;
   bool json = false;
 };
+
+// What to type for the same page.
+std::string command_of(const Options& o) {
+  const auto list = [](const char* option, const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& n : names) text += (text.empty() ? std::string(" ") + option + " " : ",") + n;
+    return text;
+  };
+  return fmt::format("normfuzz grade{}{}{}{} --cases {} --max-elements {} --seed {}", list("--targets", o.targets),
+                     list("--target", o.more_targets), list("--ops", o.ops), list("--dtypes", o.dtypes), o.cases, o.max_elements, o.seed);
+}
 
 class Grader {
  public:
@@ -122,7 +137,7 @@ Result<ExitStatus> run(const Options& o) {
   report.seed = o.seed;
   const auto start = std::chrono::steady_clock::now();
   for (const TargetChoice& choice : plan->targets) {
-    const std::unique_ptr<Worker> worker = Worker::create(choice, {});
+    const std::unique_ptr<Worker> worker = Worker::create(choice, {.seconds_per_case = o.case_seconds, .log_path = {}});
     const Result<std::string> version = worker->version();
     if (!version && o.targets.size() + o.more_targets.size() > 0)
       return Error{"target " + choice.label() + ": not available: " + version.error()};
@@ -138,6 +153,8 @@ Result<ExitStatus> run(const Options& o) {
     if (report.interrupted) break;
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!o.markdown.empty())
+    if (const Status done = write_file_atomically(o.markdown, grades_markdown(report, command_of(o))); !done) return Error{done.error()};
   if (o.json)
     fmt::print("{}\n", run_json(report));
   else
@@ -154,6 +171,8 @@ Action declare(OptionSet& options) {
   options.integer("--cases", o->cases, 1, std::int64_t{1} << 32, "Cases per target, operator and dtype");
   options.integer("--max-elements", o->max_elements, 1, std::int64_t{1} << 20, "Largest case");
   options.natural("--seed", o->seed, "Seed");
+  options.number("--case-seconds", o->case_seconds, "a call that takes longer is a hang");
+  options.text("--markdown", o->markdown, "Write the grades as a page of Markdown");
   options.flag("--json", o->json, "One JSON object as of run, nothing else");
   return [o] { return run(*o); };
 }
@@ -164,6 +183,7 @@ extern const Command kGrade = {
     "grade",
     "Find the strictest contract each target keeps, and the laws that hold",
     "  normfuzz grade --targets cpu,torch:*\n"
+    "  normfuzz grade --cases 100 --markdown grades.md\n"
     "  normfuzz grade --target ./my_kernels.so --ops rms_norm --dtypes f32,bf16 --cases 2000\n"
     "The ladder, strictest first: faithful (below 1 ulp of the output type), f64_accumulate, robust (no spurious\n"
     "overflow or underflow), two_pass, standard (two-pass or Welford), one_pass, native_accumulate, none.",
