@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMaxProgramBytes = 1 << 20;
 constexpr std::chrono::seconds kTimeLimit{30};
 
-std::string quoted(std::string_view s) {
+std::string json_text(std::string_view s) {
   std::string out;
   append_json_string(out, s);
   return out;
@@ -27,7 +27,7 @@ std::string quoted(std::string_view s) {
 
 std::string object_of(const std::map<std::string, std::string>& members) {
   std::string out;
-  for (const auto& [name, value] : members) out += fmt::format("{}{}: {}", out.empty() ? "" : ", ", quoted(name), quoted(value));
+  for (const auto& [name, value] : members) out += fmt::format("{}{}: {}", out.empty() ? "" : ", ", json_text(name), json_text(value));
   return "{" + out + "}";
 }
 
@@ -39,7 +39,7 @@ std::string description(const Entry& e) {
   std::string outputs;
   c.expect.clear();
   for (auto& [name, tensor] : find_op(c.op)->output_layouts(c)) {
-    outputs += (outputs.empty() ? "" : ", ") + quoted(name);
+    outputs += (outputs.empty() ? "" : ", ") + json_text(name);
     c.expect[name] = std::move(tensor);
   }
   std::map<std::string, std::string> expected;
@@ -47,12 +47,12 @@ std::string description(const Entry& e) {
     expected[v.output] += fmt::format("{}[{}, \"{}\", \"{}\"]", expected[v.output].empty() ? "" : ", ", v.index, hex_from_value(v.exact),
                                       hex_from_value(v.allowed));
   std::string elements;
-  for (const auto& [name, list] : expected) elements += fmt::format("{}{}: [{}]", elements.empty() ? "" : ", ", quoted(name), list);
+  for (const auto& [name, list] : expected) elements += fmt::format("{}{}: [{}]", elements.empty() ? "" : ", ", json_text(name), list);
   const std::string seen = e.finding.version.empty() ? e.label : e.finding.version;
   return fmt::format(
       "{{\"title\": {}, \"seen\": {}, \"module\": {}, \"library\": {}, \"environment\": {}, \"shows\": \"{}\", \"outputs\": [{}],\n"
       "\"expected\": {{{}}},\n\"case\": {}}}\n",
-      quoted(title_of(e)), quoted(seen), quoted(e.python_source), quoted(worker_directory() + "/normfuzz_target.py"),
+      json_text(title_of(e)), json_text(seen), json_text(e.python_source), json_text(worker_directory() + "/normfuzz_target.py"),
       object_of(e.environment), name_of(e.shows()), outputs, elements, write_case(c));
 }
 

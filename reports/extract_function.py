@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import itertools
 import re
 import symtable
@@ -87,6 +88,11 @@ def defined_names(node: ast.stmt) -> Iterator[str]:
 
 
 class Module:
+    @classmethod
+    @functools.lru_cache(maxsize=16)
+    def of(cls, path: str, variables: tuple[tuple[str, str], ...]) -> Module:
+        return cls(path, dict(variables))
+
     def __init__(self, path: str, environment: dict[str, str]):
         with open(path, encoding="utf-8") as file:
             original = file.read()
@@ -288,7 +294,8 @@ class Extract:
     """The source of a stand-alone call of one op: of what the module and normfuzz_target.py define, what the op's function needs."""
 
     def __init__(self, module_path: str, library_path: str, op: str, environment: dict[str, str]):
-        module, library = Module(module_path, environment), Module(library_path, environment)
+        variables = tuple(environment.items())
+        module, library = Module.of(module_path, variables), Module.of(library_path, variables)
         entry = module.function(op)
         self.function: str = entry.node.name
         arguments = entry.node.args
@@ -319,6 +326,7 @@ class Extract:
         return joined([*imported, *(p for p in borrowed if not p.is_import), *self.parts[leading:]])
 
 
+@functools.lru_cache(maxsize=256)
 def third_party(text: str) -> list[str]:
     """The packages that a source imports, without Python's own."""
     names = set()

@@ -123,7 +123,7 @@ def torch_arrays() -> Converters:
 
     def taken(tensor: Any) -> Any:
         tensor = tensor.detach()
-        return tensor.view(torch.int16).numpy().view(bfloat16()) if tensor.dtype == torch.bfloat16 else tensor.numpy()
+        return tensor.view(torch.int16).numpy().view(brain_type()) if tensor.dtype == torch.bfloat16 else tensor.numpy()
 
     return given, taken
 
@@ -154,12 +154,12 @@ def mlx_arrays() -> Converters:
         return mx.array(array, dtype=mx.float64) if array.dtype == numpy.float64 else mx.array(array)
 
     def taken(tensor: Any) -> Any:
-        return numpy.asarray(tensor.view(mx.uint16)).view(bfloat16()) if tensor.dtype == mx.bfloat16 else numpy.asarray(tensor)
+        return numpy.asarray(tensor.view(mx.uint16)).view(brain_type()) if tensor.dtype == mx.bfloat16 else numpy.asarray(tensor)
 
     return given, taken
 
 
-def bfloat16() -> Any:
+def brain_type() -> Any:
     """NumPy's type for bf16, as the host hands it over."""
     try:
         from ml_dtypes import bfloat16 as brain
