@@ -81,6 +81,21 @@ Result<CampaignReport> report_of(const Store& store, const std::string& out) {
   return r;
 }
 
+bool is_version_note(std::string_view name) { return name.starts_with(kVersion); }
+
+Result<std::vector<Candidate>> open_candidates(const Store& store) {
+  auto candidates = store.candidates();
+  if (!candidates) return candidates;
+  const auto findings = store.findings();
+  if (!findings) return Error{findings.error()};
+  std::erase_if(*candidates, [&](const Candidate& c) {
+    return std::any_of(findings->begin(), findings->end(), [&](const Finding& f) {
+      return f.target == c.target && f.op == c.original.op && f.dtype == c.original.dtype() && f.law == c.law && f.failure == c.failure;
+    });
+  });
+  return candidates;
+}
+
 Status compare_with(CampaignReport& report, const std::string& previous) {
   const auto store = Store::open_for_reading(previous);
   if (!store) return Error{"--previous: " + store.error()};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
@@ -15,6 +16,12 @@ Status remember_run(Store& store, const CampaignOutcome& outcome);
 
 // `out`: the campaign's directory, below which its entries lie.
 Result<CampaignReport> report_of(const Store& store, const std::string& out);
+
+// Of a note that says the version of a target.
+bool is_version_note(std::string_view name);
+
+// Candidates that no finding stands for yet: the run was stopped before it shrank them.
+Result<std::vector<Candidate>> open_candidates(const Store& store);
 
 // The campaign that `report` is compared with; a directory or the path of a .db file.
 Status compare_with(CampaignReport& report, const std::string& previous);

@@ -12,6 +12,7 @@
 
 #include "cli/campaign_report.h"
 #include "cli/command.h"
+#include "cli/engine.h"
 #include "cli/target_choice.h"
 #include "harness/campaign.h"
 #include "reports/bugzoo.h"
@@ -36,6 +37,7 @@ struct Options {
   double case_seconds = 10;
   bool json = false, quiet = false;
   ReportFiles files;
+  EngineOptions engine;
 };
 
 // "90", "60s", "10m", "2h" -> seconds.
@@ -132,6 +134,24 @@ class ProgressBar {
   std::chrono::steady_clock::time_point last_{};
 };
 
+// The same campaign again, for a shard of it: without --shard, --time and --out.
+std::vector<std::string> arguments_of(const Options& o) {
+  std::vector<std::string> out;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) out.insert(out.end(), {name, value});
+  };
+  for (const std::string& target : o.targets) add("--target", target);
+  for (const std::string& op : o.ops) add("--ops", op);
+  for (const std::string& dtype : o.dtypes) add("--dtypes", dtype);
+  add("--regime", o.regime);
+  add("--cases", std::to_string(o.cases));
+  add("--seed", std::to_string(o.seed));
+  add("--properties", std::to_string(o.properties));
+  add("--jobs", std::to_string(o.jobs));
+  add("--case-seconds", fmt::format("{}", o.case_seconds));
+  return out;
+}
+
 void install_signal_handlers() {
   struct sigaction action = {};
   action.sa_handler = on_signal;
@@ -140,9 +160,13 @@ void install_signal_handlers() {
 }
 
 Result<ExitStatus> run(const Options& o) {
+  if (const auto status = check_engine(o.engine); !status) return Error{status.error()};
   auto options = campaign_options(o);
   if (!options) return Error{options.error()};
   if (o.time.empty() && o.cases == 0) options->seconds = 60;
+  if (!o.engine.engine.empty() && o.files.any())
+    return Error{"--engine: reports are written afterwards, by `normfuzz report " + o.out + " --html FILE` and its kin"};
+  if (!o.engine.engine.empty()) return run_on_engine(o.engine, *options, arguments_of(o), o.json, o.quiet);
   std::error_code error;
   std::filesystem::create_directories(o.out, error);
   if (error) return Error{"--out: cannot create " + o.out + ": " + error.message()};
@@ -192,6 +216,7 @@ Action declare(OptionSet& options) {
   options.number("--case-seconds", o->case_seconds, "a call that takes longer is a hang");
   options.text("--out", o->out, "directory of the campaign; an existing one is continued");
   declare_report_files(options, o->files);
+  declare_engine(options, o->engine);
   options.flag("--json", o->json, "print one JSON object");
   options.flag("--quiet", o->quiet, "no progress bar");
   return [o] {
@@ -210,7 +235,8 @@ const Command kRun = {
     "  normfuzz run --targets torch,onednn:avx2 --ops layer_norm --dtypes f32,f16 --cases 100000 --seed 7\n"
     "  normfuzz run --target ./my_kernels.so --target my_kernels.py --time 5m\n"
     "  normfuzz run --out nightly --shard 0/4 --time 1h\n"
-    "  normfuzz run --out nightly --time 10m --html report.html --junit junit.xml --sarif normfuzz.sarif",
+    "  normfuzz run --out nightly --time 10m --html report.html --junit junit.xml --sarif normfuzz.sarif\n"
+    "  normfuzz run --engine ray --workers 16 --shards 64 --cases 10000000",
     declare,
 };
 

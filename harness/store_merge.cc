@@ -131,7 +131,7 @@ Status Store::merge(std::span<const std::string> inputs, const std::string& outp
     if (!different.empty())
       return Error{store.path() + ": cannot be merged with " + stores.front().path() + " (" + different +
                    "); merge shards of one campaign only"};
-    if (store.settings().shard != settings.shard) settings.shard = CampaignSettings::kMerged;
+    if (settings.shards > 1) settings.shard = CampaignSettings::kMerged;  // of one shard too: the others may follow
   }
 
   const std::string partial = output + ".partial";

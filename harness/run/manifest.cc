@@ -191,6 +191,11 @@ void read_head(TableReader& t, Target& target) {
     t.fail("kind", "is \"" + kind + "\", expected native or python");
   target.description = t.text("description");
   target.source = t.text("source");
+  for (const auto& [resource, text] : t.values("resources")) {
+    const double amount = std::strtod(text.c_str(), nullptr);
+    if (!(amount > 0)) t.fail("resources." + resource, "is " + text + ", expected a number above 0");
+    target.resources[resource] = amount;
+  }
   t.finish();
 }
 

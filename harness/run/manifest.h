@@ -39,8 +39,9 @@ struct Target {
   std::string python;       // interpreter for kPython
   std::vector<Variant> variants;
   std::vector<OpPromise> promises;
-  bool by_path = false;     // given with --target: no manifest; every op is asked by trial under the default contract
-  std::string unavailable;  // reason; empty: available
+  std::map<std::string, double> resources;  // what a scheduler sets aside for a run, by its names: GPU = 1
+  bool by_path = false;                     // given with --target: no manifest; every op is asked by trial under the default contract
+  std::string unavailable;                  // reason; empty: available
 
   const OpPromise* promise(std::string_view op, DType dtype) const;
   // The contract this target declares for an op on data stored in `dtype`; the default one where nothing is declared.

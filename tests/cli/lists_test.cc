@@ -10,8 +10,8 @@ TEST(Help, EveryCommandHasExamples) {
   EXPECT_EQ(top.status, 0);
   EXPECT_EQ(run_program({}).out, top.out);
   EXPECT_LE(longest_line(top.out), 100U);
-  for (const char* command :
-       {"run", "repro", "check", "oracle", "grade", "selfcheck", "audit", "targets", "ops", "regimes", "theorems", "cases", "new-target"}) {
+  for (const char* command : {"run", "report", "merge", "repro", "check", "oracle", "grade", "selfcheck", "audit", "targets", "ops",
+                              "regimes", "theorems", "cases", "new-target"}) {
     EXPECT_NE(top.out.find(std::string("\n  ") + command + " "), std::string::npos) << command;
     const Ran help = run_program({command, "--help"});
     EXPECT_EQ(help.status, 0);
