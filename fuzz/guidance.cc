@@ -93,7 +93,7 @@ CaseTraits traits_of(const Case& c) {
 }
 
 void note_case(const Case& c, const CaseTraits& t) {
-  const std::string_view regime = c.provenance ? c.provenance->regime : "";
+  const std::string_view regime = c.provenance ? std::string_view(c.provenance->regime) : "";
   note(Kind::kRegime, key_of(regime), t.cols_class, std::min(t.rows_class / 3, 12) / 4);
   // Every two traits together: what needs both is reached from what has one.
   const std::array<std::int64_t, 11> traits = {key_of(c.op),

@@ -58,7 +58,8 @@ class PlainKernel {
       return policy_.moments == MutantMoments::kOnePass ? std::max(T(0), difference) : difference;
     }
     const std::int64_t padding = policy_.padded_to > 0 ? (policy_.padded_to - row_.n % policy_.padded_to) % policy_.padded_to : 0;
-    return (sum([&](std::int64_t i) { return square(x(i) - mean); }) + static_cast<T>(padding) * (mean * mean)) / divisor;
+    const T padded = padding > 0 ? static_cast<T>(padding) * (mean * mean) : T(0);  // 0 times an overflow would be NaN
+    return (sum([&](std::int64_t i) { return square(x(i) - mean); }) + padded) / divisor;
   }
   T welford(T& mean) const {
     T squares = 0;
