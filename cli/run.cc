@@ -13,6 +13,7 @@
 #include "cli/campaign_report.h"
 #include "cli/command.h"
 #include "cli/engine.h"
+#include "cli/guided_files.h"
 #include "cli/target_choice.h"
 #include "harness/campaign.h"
 #include "reports/bugzoo.h"
@@ -35,7 +36,8 @@ struct Options {
   std::uint64_t cases = 0, seed = 1, properties = 4;
   std::int64_t jobs = 2;
   double case_seconds = 10;
-  bool json = false, quiet = false;
+  bool guided = false, json = false, quiet = false;
+  std::string worst;
   ReportFiles files;
   EngineOptions engine;
 };
@@ -159,7 +161,18 @@ void install_signal_handlers() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
+// What a guided run has no use for.
+Status check_guided(const Options& o) {
+  if (!o.guided) return o.worst.empty() ? Status(Unit{}) : Error{"--worst: needs --guided"};
+  if (o.shard != "0/1")
+    return Error{"--shard: not with --guided, where a round needs those before it; share out --targets or --ops instead"};
+  if (!o.regime.empty()) return Error{"--regime: not with --guided, which draws from all of them"};
+  if (!o.engine.engine.empty()) return Error{"--engine: not with --guided, where a round needs those before it"};
+  return Unit{};
+}
+
 Result<ExitStatus> run(const Options& o) {
+  if (const auto status = check_guided(o); !status) return Error{status.error()};
   if (const auto status = check_engine(o.engine); !status) return Error{status.error()};
   auto options = campaign_options(o);
   if (!options) return Error{options.error()};
@@ -170,12 +183,18 @@ Result<ExitStatus> run(const Options& o) {
   std::error_code error;
   std::filesystem::create_directories(o.out, error);
   if (error) return Error{"--out: cannot create " + o.out + ": " + error.message()};
-  auto store = Store::open(o.out, settings_of(*options));
+  WorstByTarget parents, worst;
+  if (!o.worst.empty()) {
+    auto known = read_worst(o.worst, *options);
+    if (!known) return Error{known.error()};
+    parents = std::move(*known);
+  }
+  auto store = Store::open(o.out, o.guided ? guided_settings_of(*options, parents) : settings_of(*options));
   if (!store) return Error{store.error()};
   install_signal_handlers();
   ProgressBar bar(!o.quiet && !o.json);
   options->progress = [&](const Progress& p) { bar.show(p); };
-  const auto outcome = fuzz(*store, *options);
+  const auto outcome = o.guided ? fuzz_guided(*store, *options, parents, worst) : fuzz(*store, *options);
   if (!outcome) return Error{outcome.error()};
   if (!outcome->failed.empty() && !o.targets.empty()) return Error{"target " + outcome->failed[0].first + ": " + outcome->failed[0].second};
   const auto written = [&](const Finding& f) { return write_entry(f, o.out + "/bugzoo"); };
@@ -185,11 +204,12 @@ Result<ExitStatus> run(const Options& o) {
   auto report = report_of(*store, o.out);
   if (!report) return Error{report.error()};
   report->seconds = outcome->seconds;  // of this run
+  if (const auto status = write_worst_files(worst, o.out + "/worst"); !status) return Error{status.error()};
   if (const auto status = write_report_files(o.files, *report); !status) return Error{status.error()};
   if (o.json)
     fmt::print("{}\n", run_json(*report));
   else
-    fmt::print("{}", campaign_text(*report, isatty(STDOUT_FILENO)));
+    fmt::print("{}{}", campaign_text(*report, isatty(STDOUT_FILENO)), o.guided ? "\n" + worst_text(worst, o.out + "/worst") : "");
   if (!outcome->contradiction.empty()) {
     fmt::print(stderr, "normfuzz: internal contradiction: {}\n", outcome->contradiction);
     return ExitStatus::kContradiction;
@@ -217,6 +237,8 @@ Action declare(OptionSet& options) {
   options.text("--out", o->out, "directory of the campaign; an existing one is continued");
   declare_report_files(options, o->files);
   declare_engine(options, o->engine);
+  options.flag("--guided", o->guided, "climb on error/bound instead: each target, op and dtype from the worst inputs it has shown");
+  options.text("--worst", o->worst, "with --guided: directory of inputs to climb from first (an earlier OUT/worst, corpus/worst)");
   options.flag("--json", o->json, "print one JSON object");
   options.flag("--quiet", o->quiet, "no progress bar");
   return [o] {
@@ -234,6 +256,7 @@ const Command kRun = {
     "  normfuzz run --time 60s\n"
     "  normfuzz run --targets torch,onednn:avx2 --ops layer_norm --dtypes f32,f16 --cases 100000 --seed 7\n"
     "  normfuzz run --target ./my_kernels.so --target my_kernels.py --time 5m\n"
+    "  normfuzz run --guided --targets onednn,torch --time 10m --worst corpus/worst\n"
     "  normfuzz run --out nightly --shard 0/4 --time 1h\n"
     "  normfuzz run --out nightly --time 10m --html report.html --junit junit.xml --sarif normfuzz.sarif\n"
     "  normfuzz run --engine ray --workers 16 --shards 64 --cases 10000000",

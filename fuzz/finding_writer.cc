@@ -8,8 +8,9 @@
 
 #include "core/files.h"
 #include "core/mix_bits.h"
-#include "fuzz/recipe.h"
+#include "harness/campaign.h"
 #include "harness/conclude.h"
+#include "harness/recipe/recipe.h"
 #include "reports/bugzoo.h"
 
 namespace normfuzz::fuzzing {
@@ -26,14 +27,6 @@ std::string file_name_of(const std::string& signature) {
   return fmt::format("{:016x}", h);
 }
 
-Candidate candidate_of(const Case& c, const Examination& e, const TargetChoice& choice, std::string source) {
-  const Judgement& j = e.judgement;
-  Candidate candidate{choice.target.name, choice.variant.name, c, j.verdict, j.law, j.failure, 1};
-  if (!e.by_property) candidate.original.property.reset();  // shown by the case alone
-  candidate.original.source = std::move(source);
-  return candidate;
-}
-
 std::string element_text(const ElementEvidence& v) {
   return fmt::format("{}[{}]: got {:a}, exact {:a}, allowed {:.3g}, {:.4g} ulps", v.output, v.index, v.got, v.exact, v.allowed, v.ulps);
 }
@@ -46,7 +39,8 @@ FindingWriter::FindingWriter(std::string out, std::string family, TargetChoice c
 // The entry's directory, or why there is none.
 std::string FindingWriter::entry_of(const Case& c, const Examination& e, std::span<const std::uint8_t> bytes) const {
   if (out_ == "none") return "none: none wished for";
-  const Candidate candidate = candidate_of(c, e, choice_, fmt::format("libFuzzer driver {}, bytes {}", family_, hex_of(bytes)));
+  Candidate candidate = candidate_of(choice_, c, e);
+  candidate.original.source = fmt::format("libFuzzer driver {}, bytes {}", family_, hex_of(bytes));
   const std::string seen = out_ + "/seen/" + file_name_of(choice_.label() + " " + candidate.rough_signature());
   if (const auto slug = read_file(seen, kMaxSlugBytes)) return out_ + "/bugzoo/" + *slug;
   std::error_code error;

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/mutate.h"
-#include "fuzz/recipe.h"
 #include "fuzz/session.h"
+#include "harness/recipe/mutate.h"
+#include "harness/recipe/recipe.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "fuzz/build_case.h"
 #include "fuzz/driver.h"
 #include "fuzz/guidance.h"
+#include "harness/recipe/build_case.h"
 #include "harness/run/in_process_worker.h"
 #include "harness/run/paths.h"
 

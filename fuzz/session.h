@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/result.h"
-#include "fuzz/family.h"
 #include "fuzz/finding_writer.h"
+#include "harness/recipe/family.h"
 #include "harness/run/worker.h"
 
 namespace normfuzz::fuzzing {

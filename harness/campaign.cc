@@ -145,7 +145,6 @@ class BlockRunner {
 
   void judge(const TargetChoice& choice, const Batch& batch, const std::vector<std::unique_ptr<Item>>& items,
              std::vector<Outcome>& outcomes, BlockResult& result) {
-    std::map<std::string, std::size_t> kept;  // rough signature -> candidate of this block
     std::size_t at = 0;
     for (std::size_t i = 0; i < items.size(); ++i) {
       Item& item = *items[i];
@@ -159,7 +158,7 @@ class BlockRunner {
       if (e.outcome.kind == OutcomeKind::kOk) grade(choice.label(), item, e.outcome, result.tally);
       note_properties(choice.label(), item, e, result.tally);
       if (is_violation(e.judgement.verdict) || e.judgement.verdict == Verdict::kRangeLimit)
-        keep(choice, item.c, e, kept, result.candidates);
+        keep_candidate(candidate_of(choice, item.c, e), result.candidates);
     }
   }
 
@@ -178,18 +177,6 @@ class BlockRunner {
     for (const std::string_view rung : contract_ladder())
       if (!item.judge.keeps(outcome, *contract_named(rung, item.c.dtype()))) broken.push_back(rung);
     tally.note_ladder(label, item.c, broken);
-  }
-
-  static void keep(const TargetChoice& choice, const Case& c, const Examination& e, std::map<std::string, std::size_t>& kept,
-                   std::vector<Candidate>& out) {
-    const Judgement& j = e.judgement;
-    Candidate candidate{choice.target.name, choice.variant.name, c, j.verdict, j.law, j.failure, 1};
-    if (!e.by_property) candidate.original.property.reset();  // shown by the case alone
-    const auto [it, fresh] = kept.try_emplace(candidate.rough_signature(), out.size());
-    if (fresh)
-      out.push_back(std::move(candidate));
-    else
-      ++out[it->second].occurrences;
   }
 
   static void note_bounds(Item& item, Tally& tally) {
@@ -228,25 +215,46 @@ class BlockQueue {
   std::uint64_t end_ = ~std::uint64_t{0};
 };
 
-// Starts every target once, in sequence, so that a target that cannot start is named before the campaign and not in each block.
-void ask_versions(const CampaignOptions& options, const WorkerLimits& limits, CampaignOutcome& outcome) {
-  for (const TargetChoice& t : options.targets) {
-    const auto version = Worker::create(t, limits)->version();
+}  // namespace
+
+Result<CampaignOptions> start_targets(const CampaignOptions& options, CampaignOutcome& outcome) {
+  CampaignOptions running = options;
+  std::erase_if(running.targets, [&](const TargetChoice& t) {
+    const auto version = Worker::create(t, worker_limits_of(options))->version();
     if (version)
       outcome.versions.emplace_back(t.label(), *version);
     else
       outcome.failed.emplace_back(t.label(), version.error());
-  }
+    return !version;
+  });
+  if (running.targets.empty())
+    return Error{"no target could be started: " + (outcome.failed.empty() ? "none chosen" : outcome.failed[0].second)};
+  return running;
 }
 
-WorkerLimits limits_of(const CampaignOptions& options) {
+WorkerLimits worker_limits_of(const CampaignOptions& options) {
   WorkerLimits limits;
   limits.seconds_per_case = options.case_seconds;
   limits.log_path = options.out + "/workers.log";
   return limits;
 }
 
-}  // namespace
+Candidate candidate_of(const TargetChoice& choice, const Case& c, const Examination& e) {
+  const Judgement& j = e.judgement;
+  Candidate candidate{choice.target.name, choice.variant.name, c, j.verdict, j.law, j.failure, 1};
+  if (!e.by_property) candidate.original.property.reset();  // shown by the case alone
+  return candidate;
+}
+
+void keep_candidate(Candidate candidate, std::vector<Candidate>& kept) {
+  const std::string signature = candidate.variant + ' ' + candidate.rough_signature();
+  for (Candidate& known : kept)
+    if (known.variant + ' ' + known.rough_signature() == signature) {
+      ++known.occurrences;
+      return;
+    }
+  kept.push_back(std::move(candidate));
+}
 
 CampaignSettings settings_of(const CampaignOptions& o) {
   CampaignSettings s;
@@ -266,14 +274,10 @@ CampaignSettings settings_of(const CampaignOptions& o) {
 
 Result<CampaignOutcome> fuzz(Store& store, const CampaignOptions& options) {
   CampaignOutcome outcome;
-  const WorkerLimits limits = limits_of(options);
-  ask_versions(options, limits, outcome);
-  CampaignOptions running = options;
-  std::erase_if(running.targets, [&](const TargetChoice& t) {
-    return std::any_of(outcome.failed.begin(), outcome.failed.end(), [&](const auto& f) { return f.first == t.label(); });
-  });
-  if (running.targets.empty())
-    return Error{"no target could be started: " + (outcome.failed.empty() ? "none chosen" : outcome.failed[0].second)};
+  auto started = start_targets(options, outcome);
+  if (!started) return Error{started.error()};
+  const CampaignOptions& running = *started;
+  const WorkerLimits limits = worker_limits_of(options);
 
   BlockQueue queue(store.blocks(), options);
   std::mutex mutex;

@@ -58,6 +58,16 @@ Result<CampaignOutcome> fuzz(Store& store, const CampaignOptions& options);
 Status conclude(Store& store, const CampaignOptions& options, const CampaignOutcome& outcome,
                 const std::function<Status(const Finding&)>& written);
 
+// Starts every target once, in sequence, so that a target that cannot start is named before the campaign and not in each block. The
+// options with those that did; an error if there are none.
+Result<CampaignOptions> start_targets(const CampaignOptions& options, CampaignOutcome& outcome);
+WorkerLimits worker_limits_of(const CampaignOptions& options);
+
+// What an examination that found something leaves for later.
+Candidate candidate_of(const TargetChoice& choice, const Case& c, const Examination& e);
+// One per rough signature, the first one; the others are counted.
+void keep_candidate(Candidate candidate, std::vector<Candidate>& kept);
+
 CampaignSettings settings_of(const CampaignOptions& options);
 
 }  // namespace normfuzz

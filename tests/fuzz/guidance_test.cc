@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "fuzz/build_case.h"
 #include "fuzz/extra_counters.h"
+#include "harness/recipe/build_case.h"
 
 namespace normfuzz::fuzzing {
 namespace {

@@ -1,11 +1,11 @@
 // Mutations are changes to the case, reach the places that bugs hide in, and are the same for the same seed.
-#include "fuzz/mutate.h"
+#include "harness/recipe/mutate.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "fuzz/build_case.h"
+#include "harness/recipe/build_case.h"
 
 namespace normfuzz::fuzzing {
 namespace {

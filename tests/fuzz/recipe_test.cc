@@ -1,13 +1,13 @@
 // Any bytes are a recipe, any recipe is a valid case of bounded size, and bytes and recipes lose nothing into each other.
-#include "fuzz/recipe.h"
+#include "harness/recipe/recipe.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "fuzz/build_case.h"
-#include "fuzz/mutate.h"
 #include "harness/generate/stream.h"
+#include "harness/recipe/build_case.h"
+#include "harness/recipe/mutate.h"
 #include "oracles/ops/geometry.h"
 
 namespace normfuzz::fuzzing {

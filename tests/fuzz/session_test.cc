@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "fuzz/mutate.h"
+#include "harness/recipe/mutate.h"
 #include "tests/temporary_directory.h"
 
 namespace normfuzz::fuzzing {

@@ -1,4 +1,4 @@
-#include "fuzz/recipe.h"
+#include "harness/recipe/recipe.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "fuzz/edit_case.h"
+#include "harness/recipe/edit_case.h"
 
 #include <algorithm>
 #include <cmath>

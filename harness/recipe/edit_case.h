@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/case.h"
-#include "fuzz/recipe.h"
+#include "harness/recipe/recipe.h"
 
 namespace normfuzz::fuzzing {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/case.h"
-#include "fuzz/family.h"
-#include "fuzz/recipe.h"
+#include "harness/recipe/family.h"
+#include "harness/recipe/recipe.h"
 
 namespace normfuzz::fuzzing {
 

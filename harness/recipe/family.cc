@@ -1,4 +1,4 @@
-#include "fuzz/family.h"
+#include "harness/recipe/family.h"
 
 #include <algorithm>
 #include <initializer_list>

@@ -1,9 +1,9 @@
-#include "fuzz/build_case.h"
+#include "harness/recipe/build_case.h"
 
 #include <algorithm>
 
-#include "fuzz/edit_case.h"
 #include "harness/generate/plan.h"
+#include "harness/recipe/edit_case.h"
 
 namespace normfuzz::fuzzing {
 namespace {

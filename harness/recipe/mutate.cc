@@ -1,7 +1,7 @@
-#include "fuzz/mutate.h"
+#include "harness/recipe/mutate.h"
 
-#include "fuzz/recipe.h"
 #include "harness/generate/stream.h"
+#include "harness/recipe/recipe.h"
 
 namespace normfuzz::fuzzing {
 namespace {
@@ -120,6 +120,20 @@ std::vector<std::uint8_t> mutate(std::span<const std::uint8_t> bytes, std::uint6
   Stream s = Stream(seed).sub("mutate");
   Recipe r = decode(bytes);
   for (std::uint64_t left = 1 + s.below(4); left > 0; --left) change_one(s, r);
+  return encode(r);
+}
+
+std::vector<std::uint8_t> refine(std::span<const std::uint8_t> bytes, std::uint64_t seed) {
+  Stream s = Stream(seed).sub("refine");
+  Recipe r = decode(bytes);
+  const std::int64_t size = std::int64_t{1} << s.below(7), step = s.chance(50) ? size : -size;
+  const std::uint64_t place = s.below(r.edits.size() + 1);
+  if (place < r.edits.size())
+    r.edits[place].amount = static_cast<std::int16_t>(r.edits[place].amount + step);
+  else if (r.epsilon_form >= 200)
+    r.epsilon = static_cast<std::uint8_t>(r.epsilon + step);
+  else
+    r.edits.size() < kMaxEdits ? r.edits.push_back(draw_edit(s)) : change_epsilon(s, r);
   return encode(r);
 }
 

@@ -13,6 +13,10 @@ namespace normfuzz::fuzzing {
 // kMaxRecipeBytes.
 std::vector<std::uint8_t> mutate(std::span<const std::uint8_t> bytes, std::uint64_t seed);
 
+// One number of the recipe by a power of two up or down: the amount of an edit, or epsilon. How a search closes in on a case that it knows
+// to be bad: by halving, as a bisection does.
+std::vector<std::uint8_t> refine(std::span<const std::uint8_t> bytes, std::uint64_t seed);
+
 // Every field from one of two parents, and some of the edits of both.
 std::vector<std::uint8_t> cross(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b, std::uint64_t seed);
 
