@@ -96,15 +96,16 @@ void note_case(const Case& c, const CaseTraits& t) {
   const std::string_view regime = c.provenance ? std::string_view(c.provenance->regime) : "";
   note(Kind::kRegime, key_of(regime), t.cols_class, std::min(t.rows_class / 3, 12) / 4);
   // Every two traits together: what needs both is reached from what has one.
-  const std::array<std::int64_t, 11> traits = {key_of(c.op),
+  const std::array<std::int64_t, 12> traits = {key_of(c.op),
+                                               static_cast<std::int64_t>(c.dtype()),
                                                t.rows_class,
                                                t.cols_class,
                                                t.cols_modulo,
-                                               t.cancelled_bits / 2,
+                                               t.cancelled_bits / 4,
                                                std::min(t.exponent_range / 8, 8),
                                                t.parameters,
                                                std::clamp(t.largest_exponent / 32, -5, 5),
-                                               std::max(t.epsilon_beside, -33) / 2,
+                                               std::max(t.epsilon_beside, -33) / 3,
                                                t.specials,
                                                t.layout};
   for (std::size_t i = 0; i < traits.size(); ++i)
