@@ -43,6 +43,8 @@ Status remember_run(Store& store, const CampaignOutcome& outcome) {
   const auto before = store.notes();
   if (!before) return Error{before.error()};
   std::map<std::string, std::string> notes;
+  for (const auto& [name, text] : *before)
+    if (name.starts_with(kSkipped)) notes[name] = "";  // perhaps set up since
   if (const auto known = built_targets())
     for (const Target& t : *known)
       if (!t.unavailable.empty()) notes[std::string(kSkipped) + t.name] = t.unavailable;

@@ -9,9 +9,9 @@ namespace {
 
 void raise(ErrorMap::Point& worst, const ErrorMap::Point& p) { worst = std::max(worst, p); }
 
-void raise(std::map<int, int>& largest, int key, int bucket) {
-  const auto [it, fresh] = largest.try_emplace(key, bucket);
-  if (!fresh) it->second = std::max(it->second, bucket);
+void add(ErrorMap::Spread& sum, const ErrorMap::Spread& other) {
+  for (const auto& [at, octaves] : other)
+    for (const auto& [octave, cases] : octaves) sum[at][octave] += cases;
 }
 
 // Where the exact value or the output is no number, or nothing is allowed, the error is beyond every bound.
@@ -32,10 +32,12 @@ int scale_class(const Tensor& x) {
   for (std::int64_t i = 0, n = x.size(); i < n; i += kChunk) {
     const std::int64_t count = std::min(kChunk, n - i);
     x.values(i, count, values);
-    for (std::int64_t k = 0; k < count; ++k) largest = std::fabs(values[k]) <= largest ? largest : std::fabs(values[k]);
+    for (std::int64_t k = 0; k < count; ++k) {
+      if (!std::isfinite(values[k])) return kBucketOfInfinity;
+      largest = std::max(largest, std::fabs(values[k]));
+    }
   }
   if (largest == 0) return kBucketOfZero;
-  if (!std::isfinite(largest)) return kBucketOfInfinity;
   const int exponent = std::ilogb(largest), step = scale_step(x.dtype);
   return exponent >= 0 ? exponent / step : -((step - 1 - exponent) / step);
 }
@@ -55,9 +57,10 @@ CaseClass class_of(const Case& c, const CaseRows& rows) {
 void ErrorMap::note(const Case& c, const CaseClass& where, const Judgement& j) {
   const std::string regime = c.provenance ? c.provenance->regime : "";
   if (j.worst_ratio > 0) raise(kept[regime], {quarter_octave(j.worst_ratio), quarter_octave(std::fabs(j.worst_ulps))});
-  if (j.worst_ulps > 0) {
-    raise(by_width, where.width, quarter_octave(j.worst_ulps));
-    raise(by_scale, where.scale, quarter_octave(j.worst_ulps));
+  if (j.worst_ulps > 0 && std::isfinite(j.worst_ulps)) {
+    const int octave = octave_of(quarter_octave(j.worst_ulps));
+    ++by_width[where.width][octave];
+    ++by_scale[where.scale][octave];
   }
   if (is_violation(j.verdict) && !j.evidence.empty()) raise(broken[regime], point_of(j.evidence.front()));
 }
@@ -65,8 +68,8 @@ void ErrorMap::note(const Case& c, const CaseClass& where, const Judgement& j) {
 void ErrorMap::merge(const ErrorMap& other) {
   for (const auto& [regime, p] : other.kept) raise(kept[regime], p);
   for (const auto& [regime, p] : other.broken) raise(broken[regime], p);
-  for (const auto& [width, bucket] : other.by_width) raise(by_width, width, bucket);
-  for (const auto& [scale, bucket] : other.by_scale) raise(by_scale, scale, bucket);
+  add(by_width, other.by_width);
+  add(by_scale, other.by_scale);
 }
 
 }  // namespace normfuzz

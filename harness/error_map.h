@@ -1,8 +1,9 @@
-// Where the errors of a target lie, for the pictures of a report: the worst of each regime, width and scale. Kept in quarters of octaves,
-// so that a cell takes a few bytes of the store. Part of a tally: merging is associative and commutative.
+// Where the errors of a target lie, for the pictures of a report: the worst of each regime, and how they are spread over widths
+// and scales. Kept in octaves and quarters of them, so that a cell takes a few bytes of the store. Part of a tally: merging is associative and commutative.
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -30,7 +31,9 @@ struct ErrorMap {
     auto operator<=>(const Point&) const = default;
   };
   std::map<std::string, Point> kept, broken;  // by regime: within the bound; the worst element beyond it (a law's bound is 0)
-  std::map<int, int> by_width, by_scale;      // class -> largest error in ulps of what kept its bound
+  // Class -> octave of the largest error in ulps that kept its bound -> cases.
+  using Spread = std::map<int, std::map<int, std::int64_t>>;
+  Spread by_width, by_scale;
 
   void note(const Case& c, const CaseClass& where, const Judgement& j);
   void merge(const ErrorMap& other);

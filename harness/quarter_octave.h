@@ -17,11 +17,14 @@ inline int quarter_octave(double v) {
   return 4 * (exponent - 1) + static_cast<int>(std::floor(8 * fraction)) - 4;
 }
 
+// The octave that a bucket lies in: floor(log2). Premise: not that of zero or infinity.
+inline int octave_of(int bucket) { return bucket >= 0 ? bucket / 4 : -((3 - bucket) / 4); }
+
 // The middle of a bucket: right to 1/8 octave.
 inline double middle_of_quarter_octave(int bucket) {
   if (bucket == kBucketOfZero) return 0;
   if (bucket == kBucketOfInfinity) return HUGE_VAL;
-  const int octave = bucket >= 0 ? bucket / 4 : -((3 - bucket) / 4);
+  const int octave = octave_of(bucket);
   return std::ldexp(1 + (bucket - 4 * octave + 0.5) / 4, octave);
 }
 

@@ -39,9 +39,13 @@ std::string write(const std::map<std::string, ErrorMap::Point>& points) {
   return out.finish();
 }
 
-std::string write(const std::map<int, int>& buckets) {
+std::string write(const ErrorMap::Spread& spread) {
   RecordWriter out;
-  for (const auto& [key, bucket] : buckets) out.integer(std::to_string(key), bucket);
+  for (const auto& [key, octaves] : spread) {
+    RecordWriter cases;
+    for (const auto& [octave, count] : octaves) cases.integer(std::to_string(octave), count);
+    out.raw(std::to_string(key), cases.finish());
+  }
   return out.finish();
 }
 
@@ -153,9 +157,13 @@ ErrorMap read_errors(RecordReader& in, const JsonValue& entry) {
   if (!v) return e;
   read_points(in, *v, "kept", e.kept);
   read_points(in, *v, "broken", e.broken);
-  const auto read = [&](std::string_view field, std::map<int, int>& buckets) {
-    in.each(*v, field, JsonKind::kObject,
-            [&](const JsonValue& n) { buckets[read_number(in, field, n.key())] = static_cast<int>(read_count(in, n)); });
+  const auto read = [&](std::string_view field, ErrorMap::Spread& spread) {
+    in.each(*v, field, JsonKind::kObject, [&](const JsonValue& octaves) {
+      if (octaves.kind() != JsonKind::kObject) return in.fail(field, octaves, "cases by octave");
+      auto& cases = spread[read_number(in, field, octaves.key())];
+      in.each(*v->find(field), octaves.key(), JsonKind::kObject,
+              [&](const JsonValue& n) { cases[read_number(in, field, n.key())] = read_count(in, n); });
+    });
   };
   read("width", e.by_width);
   read("scale", e.by_scale);

@@ -18,8 +18,7 @@ struct Band {
   const char* name;
   int octave;
 };
-constexpr Band kBands[] = {{"1", 0},      {"2–3", 1},      {"4–15", 2},       {"16–63", 4},
-                           {"64–255", 6}, {"256–1023", 8}, {"1024–4095", 10}, {"4096–", 12}};
+constexpr Band kBands[] = {{"1", 0}, {"2–", 1}, {"4–", 2}, {"16–", 4}, {"64–", 6}, {"256–", 8}, {"1024–", 10}, {"4096–", 12}};
 constexpr std::size_t kWidths = std::size(kBands);
 using Counts = std::array<std::int64_t, 2 * kWidths>;  // a width with one row, then with several
 
@@ -48,7 +47,8 @@ std::string coverage_section(const HtmlContext& c) {
   for (const auto& [regime, counts] : lines)
     if (std::find(order.begin(), order.end(), regime) == order.end()) order.push_back(regime);
   std::string head =
-      "<tr><td><th scope=colgroup colspan=8>one row, columns</th><th scope=colgroup colspan=8>several rows, columns</th></tr>\n<tr><th "
+      "<tr><td><th scope=colgroup colspan=8>one row, of so many columns</th><th scope=colgroup colspan=8>several rows, of so many "
+      "columns</th></tr>\n<tr><th "
       "scope=col>Regime</th>";
   for (int group = 0; group < 2; ++group)
     for (const Band& b : kBands) head += fmt::format("<th scope=col>{}</th>", b.name);
@@ -69,8 +69,8 @@ std::string coverage_section(const HtmlContext& c) {
       "tried in this campaign; "
       "some regimes have one width by definition.</p>\n<div class=scroll tabindex=0 role=region aria-labelledby=coverage-caption><table "
       "class=heat>"
-      "<caption id=coverage-caption>Cases by regime, rows and columns; {} of {} combinations not "
-      "tried</caption>\n<thead>{}</tr></thead>\n<tbody>\n{}</tbody>"
+      "<caption id=coverage-caption><span>Cases by regime, rows and columns; {} of {} combinations not "
+      "tried</span></caption>\n<thead>{}</tr></thead>\n<tbody>\n{}</tbody>"
       "</table></div></section>\n",
       holes, order.size() * 2 * kWidths, head, rows);
 }

@@ -145,7 +145,8 @@ std::string section_of(const HtmlContext& c, const Finding& f, bool open) {
              ? fmt::format("<p>No element was judged: {}.</p>\n", html_text(f.judgement.detail.empty() ? "see above" : f.judgement.detail))
              : picture;
   out += fmt::format(
-      "</div><div><h4>Shrunk case</h4>\n<pre tabindex=0>{}</pre>\n<h4>Reproduce</h4>\n<pre tabindex=0>./normfuzz repro {} --target {}</pre>"
+      "</div><div><h4>Shrunk case</h4>\n<pre tabindex=0>{}</pre>\n<h4>Reproduce</h4>\n<pre class=command>./normfuzz repro {} --target "
+      "{}</pre>"
       "</div></div>\n",
       html_text(case_text(f.shrunk)), html_text(c.report.out_directory + "/bugzoo/" + f.slug), html_text(label_of(f)));
   return out + element_table(e, id) + facts(c, e) + "</div></details>\n";

@@ -174,25 +174,41 @@ std::string regime_table(const Tally& tally, const std::vector<std::string>& reg
          "</details>\n";
 }
 
-// Errors against one axis, the worst of all ops, a line for each target.
+// Errors against one axis, over all ops, a line for each target.
 struct Series {
-  std::map<DType, std::map<std::string, std::map<int, int>>> lines;  // type -> target -> class -> largest bucket
+  std::map<DType, std::map<std::string, ErrorMap::Spread>> lines;  // type -> target
   std::vector<std::string> targets;
 };
 constexpr std::size_t kMostLines = 5;
 
-Series collect(const Tally& tally, std::map<int, int> ErrorMap::*axis) {
+Series collect(const Tally& tally, ErrorMap::Spread ErrorMap::*axis) {
   Series s;
   for (const auto& [key, t] : tally.entries) {
     if ((t.errors.*axis).empty()) continue;
     const std::string target = key.target.substr(0, key.target.find(':'));  // all variants in one line
-    auto it = std::find(s.targets.begin(), s.targets.end(), target);
-    if (it == s.targets.end()) it = s.targets.insert(it, target);
-    std::map<int, int>& line = s.lines[key.dtype][target];
-    for (const auto& [at, bucket] : t.errors.*axis)
-      if (finite(at) && finite(bucket)) line[at] = std::max(bucket, line.contains(at) ? line[at] : bucket);
+    if (std::find(s.targets.begin(), s.targets.end(), target) == s.targets.end()) s.targets.push_back(target);
+    ErrorMap::Spread& line = s.lines[key.dtype][target];
+    for (const auto& [at, octaves] : t.errors.*axis)
+      if (finite(at))
+        for (const auto& [octave, cases] : octaves) line[at][octave] += cases;
   }
   return s;
+}
+
+std::int64_t cases_of(const std::map<int, std::int64_t>& octaves) {
+  std::int64_t sum = 0;
+  for (const auto& [octave, cases] : octaves) sum += cases;
+  return sum;
+}
+
+// log2 of the median, its place within its octave by rank.
+double median_octave(const std::map<int, std::int64_t>& octaves) {
+  double left = static_cast<double>(cases_of(octaves)) / 2;
+  for (const auto& [octave, cases] : octaves) {
+    if (left <= static_cast<double>(cases)) return octave + left / static_cast<double>(cases);
+    left -= static_cast<double>(cases);
+  }
+  return 0;
 }
 
 // Targets beyond the fifth share the last colour.
@@ -211,30 +227,30 @@ std::string line_legend(const Series& s) {
   return out + "</ul>\n";
 }
 
-std::string growth_panels(const Series& s, std::string_view axis_name, std::string_view what, double (*octave_of)(DType, int)) {
-  std::string out = "<div class=\"panels large\">\n";
+std::string growth_panels(const Series& s, std::string_view axis_name, std::string_view what, double (*octave_of_class)(DType, int)) {
+  std::string out = "<div class=panels>\n";
   for (const auto& [d, lines] : s.lines) {
     Range x, y;
     for (const auto& [target, line] : lines)
-      for (const auto& [at, bucket] : line) {
-        x.include(octave_of(d, at));
-        y.include((bucket + 0.5) / kQuarters);
+      for (const auto& [at, octaves] : line) {
+        x.include(octave_of_class(d, at));
+        y.include(median_octave(octaves));
       }
     if (x.empty()) continue;
     x.include(x.low + 1);
     y.include(std::floor(std::min(y.low, 0.0)));
-    y.include(std::ceil(std::max(y.high, y.low + 1)));
-    const Panel panel(360, 210, x, y);
+    y.include(std::ceil(std::max(y.high, y.low + 4)));
+    const Panel panel(280, 180, x, y);
     std::string paths;
     for (const auto& [target, line] : lines) {
       std::string path;
-      for (const auto& [at, bucket] : line)
-        path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? 'M' : 'L', panel.x(octave_of(d, at)), panel.y((bucket + 0.5) / kQuarters));
+      for (const auto& [at, octaves] : line)
+        path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? 'M' : 'L', panel.x(octave_of_class(d, at)), panel.y(median_octave(octaves)));
       if (line.size() == 1) path += "h.1";
       paths += fmt::format("<path class=\"line s{}\" d=\"{}\"><title>{}</title></path>", ink_of(s, target), path, html_text(target));
     }
     out += fmt::format("<figure><figcaption>{}</figcaption>{}{}{}</svg></figure>\n", name_of(d),
-                       panel.open(fmt::format("Largest error in ulps against {}, {}, a line for each target.", what, name_of(d))),
+                       panel.open(fmt::format("Median error in ulps against {}, {}, a line for each target.", what, name_of(d))),
                        panel.axes(axis_name, "ulps"), paths);
   }
   return out + "</div>\n";
@@ -243,20 +259,26 @@ std::string growth_panels(const Series& s, std::string_view axis_name, std::stri
 double width_octave(DType, int width) { return width / 2.0; }
 double scale_octave(DType d, int scale) { return (scale + 0.5) * scale_step(d); }
 
-// The largest error of each target and type, and where it stands on the axis.
-std::string growth_table(const Series& s, const std::string& id, const std::string& caption, std::string_view axis_name,
-                         double (*octave_of)(DType, int)) {
+std::string growth_table(const Series& s, const std::string& id, std::string_view axis_name, double (*octave_of_class)(DType, int)) {
   std::string rows;
   for (const auto& [d, lines] : s.lines)
-    for (const auto& [target, line] : lines) {
-      if (line.empty()) continue;
-      const auto worst = std::max_element(line.begin(), line.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-      const double ulps = middle_of_quarter_octave(worst->second), octave = octave_of(d, worst->first);
-      rows += fmt::format("<tr><th scope=row class=k>{}</th><td>{}{}{}\n", html_text(target), name_of(d),
-                          number_cell(ulps, measure_text(ulps)), number_cell(octave, power_text(static_cast<int>(std::floor(octave)))));
-    }
+    for (const auto& [target, line] : lines)
+      for (const auto& [at, octaves] : line) {
+        const double octave = octave_of_class(d, at), median = std::exp2(median_octave(octaves)),
+                     largest = std::exp2(octaves.rbegin()->first + 1);
+        const bool between = octave != std::floor(octave);
+        rows += fmt::format("<tr><th scope=row class=k>{}</th><td>{}{}{}{}{}\n", html_text(target), name_of(d),
+                            number_cell(octave, (between ? "from " : "") + power_text(static_cast<int>(std::floor(octave)))),
+                            count_cell(cases_of(octaves)), number_cell(median, measure_text(median)),
+                            number_cell(largest, measure_text(largest)));
+      }
   return "<details class=more><summary>As a table</summary>\n" +
-         html_table({id, caption, {"Target", "Type", "#Ulps", fmt::format("#At {}", axis_name)}, rows}) + "</details>\n";
+         html_table({id,
+                     "The worst error of a case, in ulps: the median over the cases, and what none exceeds",
+                     {"Target", "Type", fmt::format("#{}", axis_name), "#Cases", "#Median", "#All below"},
+                     rows,
+                     true}) +
+         "</details>\n";
 }
 
 }  // namespace
@@ -271,16 +293,18 @@ std::string regime_section(const HtmlContext& c) {
       if (finite(p.ulps)) x.include((p.ulps + 0.5) / kQuarters);
       if (finite(p.ratio)) y.include((p.ratio + 0.5) / kQuarters);
     }
+  // What lies beyond is drawn at the edge: a few ill-conditioned cases would push all others into a corner.
   x.include(0);
-  x.low = std::max(x.low, -12.0);
-  x.high = std::min(std::max(x.high, 4.0), 40.0);
-  y.low = std::clamp(y.empty() ? -8.0 : y.low, -24.0, -4.0);
-  y.high = 3;  // room for what is beyond the bound
+  x.low = std::clamp(x.low, -6.0, -2.0);
+  x.high = std::clamp(x.high, 4.0, 24.0);
+  y.low = std::clamp(y.empty() ? -8.0 : y.low, -14.0, -6.0);
+  y.high = 5;
   const Panel panel(280, 180, x, y);
   std::string out =
       "<section><h2 id=errors>Error against bound</h2>\n<p class=quiet>The worst case of every target, op and type in each regime: how "
       "large its error is in "
-      "ulps, and how much of what the contract allows that is. The dashed line is the bound; whatever lies above it is a violation.</p>\n" +
+      "ulps, and how much of what the contract allows that is. The dashed line is the bound; whatever lies above it is a violation. Marks "
+      "at an edge lie beyond it.</p>\n" +
       dtype_legend() + "<div class=panels>\n";
   for (const std::string& regime : regimes)
     out += fmt::format("<figure><figcaption>{}</figcaption>{}{}{}{}</svg></figure>\n", html_text(regime),
@@ -292,14 +316,15 @@ std::string regime_section(const HtmlContext& c) {
 std::string growth_section(const HtmlContext& c) {
   const Series width = collect(c.report.tally, &ErrorMap::by_width), scale = collect(c.report.tally, &ErrorMap::by_scale);
   if (width.targets.empty()) return "";
-  return "<section><h2 id=growth>Error against width and scale</h2>\n<p class=quiet>The largest error within the bound over all ops, in "
-         "units of the last "
-         "place. Large beside a large mean or a result near zero without being wrong: the bound decides, not the ulps.</p>\n" +
+  return "<section><h2 id=growth>Error against width and scale</h2>\n<p class=quiet>The largest error of a case within its bound, in units "
+         "of the last "
+         "place; the line is the median over the cases of all ops. Ulps are many beside a large mean or a result near zero without "
+         "anything being "
+         "wrong: the bound decides.</p>\n" +
          line_legend(width) + "<h3>Columns of a row</h3>\n" + growth_panels(width, "columns", "the number of columns", width_octave) +
-         growth_table(width, "growth-width", "The largest error of each target and type, and at which width", "columns", width_octave) +
-         "<h3>Largest magnitude of the input</h3>\n" + growth_panels(scale, "largest |x|", "the scale of the input", scale_octave) +
-         growth_table(scale, "growth-scale", "The largest error of each target and type, and at which scale", "|x|", scale_octave) +
-         "</section>\n";
+         growth_table(width, "growth-width", "Columns", width_octave) + "<h3>Largest magnitude of the input</h3>\n" +
+         growth_panels(scale, "largest |x|", "the scale of the input", scale_octave) +
+         growth_table(scale, "growth-scale", "Largest |x|", scale_octave) + "</section>\n";
 }
 
 }  // namespace normfuzz

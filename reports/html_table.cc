@@ -16,8 +16,8 @@ std::string html_table(const HtmlTable& t) {
         "autocomplete=off><output></output></p>\n",
         t.id);
   out += fmt::format(
-      "<div class=scroll tabindex=0 role=region aria-labelledby=\"{0}-caption\"><table id=\"{0}\"><caption id=\"{0}-caption\">{1}"
-      "</caption>\n<thead><tr>",
+      "<div class=scroll tabindex=0 role=region aria-labelledby=\"{0}-caption\"><table id=\"{0}\"><caption id=\"{0}-caption\"><span>{1}"
+      "</span></caption>\n<thead><tr>",
       t.id, t.caption);
   for (const std::string& name : t.head) {
     const bool number = name.starts_with('#');

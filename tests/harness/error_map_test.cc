@@ -74,7 +74,7 @@ TEST(CaseClass, ScaleIsThatOfTheLargestMagnitude) {
   EXPECT_EQ(scale(long_row, DType::kF32), 1);
 }
 
-TEST(ErrorMap, KeepsTheWorstOfEachClass) {
+TEST(ErrorMap, KeepsTheWorstOfEachRegimeAndTheSpreadOverEachClass) {
   const Case c = sample_case(1, DType::kF32, "gaussian");
   Judgement j;
   j.worst_ratio = 0.5;
@@ -85,8 +85,10 @@ TEST(ErrorMap, KeepsTheWorstOfEachClass) {
   j.worst_ulps = 16;
   map.note(c, {5, false, -2}, j);
   EXPECT_EQ(map.kept.at("gaussian"), (ErrorMap::Point{-4, 8}));
-  EXPECT_EQ(map.by_width, (std::map<int, int>{{3, 8}, {5, 16}}));
-  EXPECT_EQ(map.by_scale, (std::map<int, int>{{-2, 16}}));
+  j.worst_ulps = 0.7;
+  map.note(c, {5, false, -2}, j);
+  EXPECT_EQ(map.by_width, (ErrorMap::Spread{{3, {{2, 1}}}, {5, {{4, 1}, {-1, 1}}}}));
+  EXPECT_EQ(map.by_scale, (ErrorMap::Spread{{-2, {{2, 1}, {4, 1}, {-1, 1}}}}));
   EXPECT_TRUE(map.broken.empty());
   ErrorMap nothing;
   nothing.note(c, {3, false, -2}, Judgement{});

@@ -112,8 +112,8 @@ TEST(Tally, ReadsBackExactly) {
       [](OpTally& e) {
         e.errors.broken["near_max"] = {kBucketOfInfinity, 3};
       },
-      [](OpTally& e) { e.errors.by_width[40] = -7; },
-      [](OpTally& e) { e.errors.by_scale[-3] = kBucketOfInfinity; },
+      [](OpTally& e) { e.errors.by_width[40][-7] = 2; },
+      [](OpTally& e) { ++e.errors.by_scale[kBucketOfInfinity][3]; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
     Tally changed = t;
@@ -161,7 +161,8 @@ TEST(Tally, RefusesWhatIsNoTally) {
     return error(R"({"entries":[{"target":"a","op":"b","dtype":"f32","errors":)" + map + "}]}");
   };
   EXPECT_NE(errors(R"({"kept":{"gaussian":[1]}})").find("expected [ratio, ulps]"), std::string::npos);
-  EXPECT_NE(errors(R"({"width":{"wide":1}})").find("width: \"wide\", expected a number"), std::string::npos);
+  EXPECT_NE(errors(R"({"width":{"wide":{}}})").find("width: \"wide\", expected a number"), std::string::npos);
+  EXPECT_NE(errors(R"({"scale":{"1":2}})").find("expected cases by octave"), std::string::npos);
   const std::string whole = write_tally(tally_of(0, 20));
   for (std::size_t n = 0; n < whole.size(); n += 7) EXPECT_NE(error(whole.substr(0, n)), "accepted") << n;
 }

@@ -89,7 +89,7 @@ TEST(Html, StaysSmall) {
           t.errors.broken[std::string(regime.name)] = {n % 20, n % 60};
           ++n;
         }
-        for (int at = 0; at < 40; ++at) t.errors.by_width[at] = t.errors.by_scale[at - 20] = (at + target) % 30;
+        for (int at = 0; at < 40; ++at) t.errors.by_width[at][(at + target) % 30] = t.errors.by_scale[at - 20][at % 9] = 7;
       }
   EXPECT_LT(kHtml.write(r, "out/bugzoo").size(), 2'000'000U);
 }

@@ -47,7 +47,8 @@ TEST(Markdown, SaysWhatIsNewFirst) {
   EXPECT_LT(text.find("needs a mean offset"), text.find("<details>"));
   EXPECT_NE(text.find("<summary>1 known</summary>"), std::string::npos);
   EXPECT_NE(text.find("| <code>cpu</code> | <code>layer&#95;norm</code> |  | f64&#95;accumulate |  |  |"), std::string::npos) << text;
-  EXPECT_NE(text.find("- <code>torch</code>: not set up"), std::string::npos);
+  EXPECT_NE(text.find("- <code>torch</code>: skipped: not set up"), std::string::npos);
+  EXPECT_NE(text.find("- <code>cpu</code>: normfuzz 0.1.0\n"), std::string::npos);
   CampaignReport quiet = testing::sample_report();
   quiet.findings.clear();
   EXPECT_EQ(kMarkdown.write(quiet, "").find("## normfuzz: nothing new\n"), 0U);
