@@ -86,14 +86,18 @@ def with_channels(forward: Callable[[Tensor], Tensor], x: Tensor, layout: str) -
     return forward(x.movedim(axis, 1)).movedim(1, axis)
 
 
+def grouped(x: Tensor, weight: Tensor | None, bias: Tensor | None, groups: int, epsilon: float, layout: str) -> Tensor:
+    return with_channels(lambda x: F.group_norm(x, groups, weight, bias, epsilon), x, layout)
+
+
 @op("group_norm", arrays="torch")
 def group_norm(x, weight, bias, *, groups, epsilon, layout="nchw"):
-    return with_channels(lambda x: F.group_norm(x, groups, weight, bias, epsilon), x, layout)
+    return grouped(x, weight, bias, groups, epsilon, layout)
 
 
 @op("group_norm_backward", arrays="torch")
 def group_norm_backward(x, dy, weight, *, groups, epsilon, layout="nchw"):
-    return gradients(lambda x, w, b: group_norm(x, w, b, groups=groups, epsilon=epsilon, layout=layout), x, dy, weight)
+    return gradients(lambda x, w, b: grouped(x, w, b, groups, epsilon, layout), x, dy, weight)
 
 
 def instances(x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float, layout: str) -> Tensor:
