@@ -197,7 +197,7 @@ Result<ExitStatus> run(const Options& o) {
   const auto outcome = o.guided ? fuzz_guided(*store, *options, parents, worst) : fuzz(*store, *options);
   if (!outcome) return Error{outcome.error()};
   if (!outcome->failed.empty() && !o.targets.empty()) return Error{"target " + outcome->failed[0].first + ": " + outcome->failed[0].second};
-  const auto written = [&](const Finding& f) { return write_entry(f, o.out + "/bugzoo"); };
+  const auto written = [&](const Finding& f) { return write_entry(f, o.out + "/bugzoo", options->targets); };
   if (const auto status = conclude(*store, *options, *outcome, written); !status) return Error{status.error()};
   bar.clear();
   if (const auto status = remember_run(*store, *outcome); !status) return Error{status.error()};

@@ -49,6 +49,7 @@ Entry entry_of(const Finding& f, const std::vector<Target>& targets, const std::
   const bool in_python = target && target->kind == TargetKind::kPython;
   const std::string source = in_python ? target->module_path : e.folder + "/repro.py";
   if (fs::exists(source, ignored)) e.python_source = source;
+  if (target && target->by_path) e.label = target->module_path;
   if (in_python && !target->python.empty()) e.python = target->python;
   if (target)
     for (const Variant& v : target->variants)
@@ -109,11 +110,12 @@ Status move_into_place(const std::string& complete, const std::string& final) {
 
 }  // namespace
 
-Status write_entry(const Finding& finding, const std::string& directory) {
-  return write_entry(finding, directory, worker_directory() + "/targets");
+Status write_entry(const Finding& finding, const std::string& directory, const std::vector<TargetChoice>& chosen) {
+  return write_entry(finding, directory, worker_directory() + "/targets", chosen);
 }
 
-Status write_entry(const Finding& finding, const std::string& directory, const std::string& targets_directory) {
+Status write_entry(const Finding& finding, const std::string& directory, const std::string& targets_directory,
+                   const std::vector<TargetChoice>& chosen) {
   const std::string slug = finding.slug.empty() ? slug_of(finding) : finding.slug;
   std::error_code error;
   fs::create_directories(directory, error);
@@ -121,8 +123,11 @@ Status write_entry(const Finding& finding, const std::string& directory, const s
   const std::string part = fmt::format("{}/.{}.part-{}", directory, slug, ::getpid());
   fs::remove_all(part, error);
   if (!fs::create_directory(part, error)) return Error{fmt::format("{}: cannot create the entry: {}", part, error.message())};
-  const auto targets = load_targets(targets_directory);
-  Status status = write_files(entry_of(finding, targets ? *targets : std::vector<Target>{}, targets_directory), part);
+  const auto known = load_targets(targets_directory);
+  std::vector<Target> targets = known ? *known : std::vector<Target>{};
+  for (const TargetChoice& c : chosen)
+    if (c.target.by_path) targets.push_back(c.target);
+  Status status = write_files(entry_of(finding, targets, targets_directory), part);
   if (status) status = move_into_place(part, directory + "/" + slug);
   if (!status) fs::remove_all(part, error);
   return status;

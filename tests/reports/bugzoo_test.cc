@@ -146,6 +146,17 @@ TEST(BugZoo, TargetsWithoutTemplateAreRunByNormfuzz) {
   EXPECT_NE(fs::status(script).permissions() & fs::perms::owner_exec, fs::perms::none);
 }
 
+TEST(BugZoo, ATargetByPathHasItsProgram) {
+  const TemporaryDirectory place;
+  fs::copy_file(targets_folder(place) + "/framework/repro.py", place.file("mine.py"));
+  const auto mine = load_target_file(place.file("mine.py"));
+  ASSERT_TRUE(mine) << mine.error();
+  ASSERT_TRUE(write_entry(one_feature("mine"), place.file("zoo"), place.file("none"), {TargetChoice(*mine, mine->variants[0])}));
+  const std::string entry = place.file("zoo/" + slug_of(one_feature("mine")));
+  expect_contains(text_of(entry + "/repro.py"), "import framework");
+  expect_contains(text_of(entry + "/README.md"), "--target " + mine->module_path);
+}
+
 TEST(BugZoo, NumbersOfAContract) {
   const TemporaryDirectory place;
   const Finding f = finding_of(random_case("layer_norm", DType::kF32, {2, 9}, 0, 2), probe_of(departing({.divisor_loss = 1})), "framework");
