@@ -21,7 +21,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> presets, dtypes, hidden, batch, mutants;
-  std::string rtol, atol, metric = "allclose", inputs = "randn", reference = "f64", time = "0";
+  std::string rtol, atol, metric = "allclose", inputs = "randn", reference = "f64", time;
   double epsilon = 1e-5;
   std::int64_t cases = 100;
   std::uint64_t seed = 1;
@@ -148,8 +148,9 @@ std::string command_of(const Options& o) {
   add("--epsilon", fmt::format("{:g}", o.epsilon), "1e-05");
   add("--reference", o.reference, "f64");
   add("--mutants", joined(o.mutants, ","), "");
+  add("--time", o.time, "");
   if (o.planted) out += " --planted";
-  return out + fmt::format(" --cases {} --time {} --seed {}", o.cases, o.time, o.seed);
+  return out + fmt::format(" --cases {} --seed {}", o.cases, o.seed);
 }
 
 Result<AuditRow> audit(const MutantEntry& mutant, const AuditReport& report, Worker& reference) {
@@ -168,7 +169,7 @@ Result<ExitStatus> run(const Options& o) {
   auto policies = policies_of(o);
   if (!policies) return Error{policies.error()};
   report.policies = std::move(*policies);
-  const auto seconds = seconds_from("--time", o.time);
+  const auto seconds = o.time.empty() ? Result<double>(0) : seconds_from("--time", o.time);
   if (!seconds) return Error{seconds.error()};
   const auto mutants = chosen_mutants(o);
   if (!mutants) return Error{mutants.error()};

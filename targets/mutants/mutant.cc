@@ -57,9 +57,10 @@ class PlainKernel {
       const T difference = sum([&](std::int64_t i) { return square(x(i)); }) / divisor - mean * mean;
       return policy_.moments == MutantMoments::kOnePass ? std::max(T(0), difference) : difference;
     }
+    T squares = sum([&](std::int64_t i) { return square(x(i) - mean); });
     const std::int64_t padding = policy_.padded_to > 0 ? (policy_.padded_to - row_.n % policy_.padded_to) % policy_.padded_to : 0;
-    const T padded = padding > 0 ? static_cast<T>(padding) * (mean * mean) : T(0);  // 0 times an overflow would be NaN
-    return (sum([&](std::int64_t i) { return square(x(i) - mean); }) + padded) / divisor;
+    if (padding > 0) squares += static_cast<T>(padding) * (mean * mean);
+    return squares / divisor;
   }
   T welford(T& mean) const {
     T squares = 0;

@@ -25,7 +25,7 @@ const std::vector<Mutant>& list() {
        centred},
       {"no_reduction", "statistics", "the statistic is 0: no reduction runs", "vllm#44692 (a width that no kernel serves)",
        Policy{.no_reduction = true}, both},
-      {"no_root", "statistics", "multiplies by 1 / (statistic + epsilon): squared, the root is missing", "tt-mlir#8561",
+      {"squared_scale", "statistics", "multiplies by 1 / (statistic + epsilon): squared, the root is missing", "tt-mlir#8561",
        Policy{.no_root = true}, both},
       {"epsilon_outside", "epsilon", "adds epsilon to the root, not under it", "axlearn#21, llama.cpp#20350",
        Policy{.epsilon = MutantEpsilon::kOutside}, both},

@@ -49,7 +49,7 @@ TestPolicy small_policy(double rtol, double atol) {
 }
 
 TEST(Score, AStrictPolicyKillsAnObviousMutant) {
-  for (const char* name : {"no_root", "sample_variance", "wrong_axis", "no_projection", "gradients_swapped"}) {
+  for (const char* name : {"squared_scale", "sample_variance", "wrong_axis", "no_projection", "gradients_swapped"}) {
     const AuditResult r = by_policy(small_policy(1e-5, 1e-5), name);
     EXPECT_GT(r.killed_at, 0) << name;
     EXPECT_EQ(r.cases, r.killed_at) << name;
@@ -58,7 +58,7 @@ TEST(Score, AStrictPolicyKillsAnObviousMutant) {
 }
 
 TEST(Score, AHopelessPolicyKillsNone) {
-  for (const char* name : {"no_root", "sample_variance", "no_projection"}) {
+  for (const char* name : {"squared_scale", "sample_variance", "no_projection"}) {
     const AuditResult r = by_policy(small_policy(0, 1e30), name);
     EXPECT_EQ(r.killed_at, 0) << name << ' ' << r.how;
     EXPECT_EQ(r.cases, 12) << name;
