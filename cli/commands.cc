@@ -3,13 +3,13 @@
 
 namespace normfuzz {
 
-extern const Command kRun, kReport, kMerge, kRepro, kCheck, kOracle, kGrade, kSelfcheck, kAudit, kTargets, kOps, kRegimes, kTheorems,
-    kCases, kNewTarget;
+extern const Command kRun, kReport, kMerge, kAdopt, kRepro, kCheck, kOracle, kGrade, kSelfcheck, kAudit, kTargets, kOps, kRegimes,
+    kTheorems, kCases, kNewTarget;
 
 const std::vector<const Command*>& all_commands() {
-  static const std::vector<const Command*> kCommands = {&kRun,    &kReport,  &kMerge,     &kRepro, &kCheck,
-                                                        &kOracle, &kGrade,   &kSelfcheck, &kAudit, &kTargets,
-                                                        &kOps,    &kRegimes, &kTheorems,  &kCases, &kNewTarget};
+  static const std::vector<const Command*> kCommands = {&kRun,     &kReport,   &kMerge,     &kAdopt,    &kRepro,   &kCheck,
+                                                        &kOracle,  &kGrade,    &kSelfcheck, &kAudit,    &kTargets, &kOps,
+                                                        &kRegimes, &kTheorems, &kCases,     &kNewTarget};
   return kCommands;
 }
 

@@ -16,6 +16,7 @@
 #include "cli/guided_files.h"
 #include "cli/target_choice.h"
 #include "harness/campaign.h"
+#include "harness/life_cycle/settle.h"
 #include "reports/bugzoo.h"
 #include "reports/json.h"
 #include "reports/text.h"
@@ -32,7 +33,7 @@ void on_signal(int) {
 
 struct Options {
   std::vector<std::string> targets, more_targets, ops, dtypes;
-  std::string time, shard = "0/1", out = "out", regime;
+  std::string time, shard = "0/1", out = "out", regime, corpus = NORMFUZZ_CORPUS_DIR;
   std::uint64_t cases = 0, seed = 1, properties = 4;
   std::int64_t jobs = 2;
   double case_seconds = 10;
@@ -154,6 +155,11 @@ std::vector<std::string> arguments_of(const Options& o) {
   return out;
 }
 
+bool has_news(const CampaignReport& r) {
+  return std::any_of(r.findings.begin(), r.findings.end(), [](const Finding& f) { return f.status == FindingStatus::kNew; }) ||
+         std::any_of(r.announcements.begin(), r.announcements.end(), [](const Announcement& a) { return a.status == EntryState::kNew; });
+}
+
 void install_signal_handlers() {
   struct sigaction action = {};
   action.sa_handler = on_signal;
@@ -189,6 +195,8 @@ Result<ExitStatus> run(const Options& o) {
     if (!known) return Error{known.error()};
     parents = std::move(*known);
   }
+  const auto life_cycle = load_life_cycle(options->targets, o.corpus + "/bugzoo", o.files.previous);
+  if (!life_cycle) return Error{life_cycle.error()};
   auto store = Store::open(o.out, o.guided ? guided_settings_of(*options, parents) : settings_of(*options));
   if (!store) return Error{store.error()};
   install_signal_handlers();
@@ -199,11 +207,14 @@ Result<ExitStatus> run(const Options& o) {
   if (!outcome->failed.empty() && !o.targets.empty()) return Error{"target " + outcome->failed[0].first + ": " + outcome->failed[0].second};
   const auto written = [&](const Finding& f) { return write_entry(f, o.out + "/bugzoo", options->targets); };
   if (const auto status = conclude(*store, *options, *outcome, written); !status) return Error{status.error()};
+  auto announcements = settle(*store, *options, *life_cycle, written);
+  if (!announcements) return Error{announcements.error()};
   bar.clear();
   if (const auto status = remember_run(*store, *outcome); !status) return Error{status.error()};
   auto report = report_of(*store, o.out);
   if (!report) return Error{report.error()};
   report->seconds = outcome->seconds;  // of this run
+  report->announcements = std::move(*announcements);
   if (const auto status = write_worst_files(worst, o.out + "/worst"); !status) return Error{status.error()};
   if (const auto status = write_report_files(o.files, *report); !status) return Error{status.error()};
   if (o.json)
@@ -215,9 +226,7 @@ Result<ExitStatus> run(const Options& o) {
     return ExitStatus::kContradiction;
   }
   if (outcome->interrupted) return ExitStatus::kInterrupted;
-  const bool news =
-      std::any_of(report->findings.begin(), report->findings.end(), [](const Finding& f) { return f.status == FindingStatus::kNew; });
-  return news ? ExitStatus::kDivergence : ExitStatus::kClean;
+  return has_news(*report) ? ExitStatus::kDivergence : ExitStatus::kClean;
 }
 
 Action declare(OptionSet& options) {
@@ -239,6 +248,7 @@ Action declare(OptionSet& options) {
   declare_engine(options, o->engine);
   options.flag("--guided", o->guided, "climb on error/bound instead: each target, op and dtype from the worst inputs it has shown");
   options.text("--worst", o->worst, "with --guided: directory of inputs to climb from first (an earlier OUT/worst, corpus/worst)");
+  options.text("--corpus", o->corpus, "directory of adopted findings (bugzoo/), which are run again at the end");
   options.flag("--json", o->json, "print one JSON object");
   options.flag("--quiet", o->quiet, "no progress bar");
   return [o] {

@@ -25,6 +25,15 @@ function(normfuzz_repro_templates name)
   endforeach()
 endfunction()
 
+# What lies beside a module: its manifest, its templates and, through a link, so that an edit needs no build, the waivers of its known findings.
+# The link leads nowhere where a target has none.
+function(normfuzz_target_files name)
+  set(folder "${PROJECT_BINARY_DIR}/targets/${name}")
+  configure_file("${CMAKE_CURRENT_SOURCE_DIR}/manifest.toml" "${folder}/manifest.toml" COPYONLY)
+  file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}/known.toml" "${folder}/known.toml" SYMBOLIC)
+  normfuzz_repro_templates(${name})
+endfunction()
+
 # A target module: build/targets/NAME/NAME.so beside a copy of its manifest.
 function(normfuzz_target_module name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
@@ -36,18 +45,16 @@ function(normfuzz_target_module name)
   normfuzz_warnings(target_${name})
   set_property(GLOBAL APPEND PROPERTY NORMFUZZ_MODULES target_${name})
   file(REMOVE "${PROJECT_BINARY_DIR}/targets/${name}/unavailable.txt")
-  configure_file("${CMAKE_CURRENT_SOURCE_DIR}/manifest.toml" "${PROJECT_BINARY_DIR}/targets/${name}/manifest.toml" COPYONLY)
-  normfuzz_repro_templates(${name})
+  normfuzz_target_files(${name})
 endfunction()
 
 # A Python target: build/targets/NAME/ with target.py, its manifest and the interpreter that runs it.
 function(normfuzz_python_target name python)
   set(folder "${PROJECT_BINARY_DIR}/targets/${name}")
   file(REMOVE "${folder}/unavailable.txt")
-  configure_file("${CMAKE_CURRENT_SOURCE_DIR}/manifest.toml" "${folder}/manifest.toml" COPYONLY)
   configure_file("${CMAKE_CURRENT_SOURCE_DIR}/target.py" "${folder}/target.py" COPYONLY)
   file(WRITE "${folder}/python.txt" "${python}\n")
-  normfuzz_repro_templates(${name})
+  normfuzz_target_files(${name})
 endfunction()
 
 # A Python target whose packages `./normfuzz setup NAME` installs: deps/NAME.txt lists them.

@@ -4,6 +4,7 @@
 
 #include "harness/conclude.h"
 #include "harness/examine.h"
+#include "harness/life_cycle/entry_runner.h"
 
 namespace normfuzz {
 namespace {
@@ -46,7 +47,7 @@ Finding conclude_candidate(const Candidate& c, const TargetChoice& choice, const
   // Shrinking a crash crashes on purpose: a worker that lived through every batch would soon be suspended for it.
   const bool kills = c.failure == FailureClass::kSignal || c.failure == FailureClass::kHang;
   std::unique_ptr<Worker> worker;
-  const ExamineOptions examine_options{c.law == "bit.determinism", c.law == "bit.containment", false};
+  const ExamineOptions examine_options = runs_for(c.law);
   const Probe probe = [&](std::span<const Case> cases) {
     if (!worker || kills) worker = Worker::create(choice, limits);
     return examine(*worker, choice.target, cases, examine_options);

@@ -45,7 +45,7 @@ std::string_view name_of(FindingStatus s) {
   return kNames[static_cast<std::size_t>(s)];
 }
 
-std::string Finding::signature() const {
+std::string Signature::text() const {
   return fmt::format("{} {} {} {} {} [{}]", target, op, normfuzz::name_of(dtype), law, normfuzz::name_of(failure), joined(needs, ", "));
 }
 

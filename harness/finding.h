@@ -23,7 +23,20 @@ struct Candidate {
 };
 
 enum class FindingStatus { kNew, kKnown, kFixed };
+inline constexpr std::size_t kFindingStatuses = static_cast<std::size_t>(FindingStatus::kFixed) + 1;
 std::string_view name_of(FindingStatus s);  // "new", "known", "fixed"
+
+// What makes two findings one, on any version and variant of the target and in any run.
+struct Signature {
+  std::string target, op;
+  DType dtype = DType::kF32;
+  std::string law;
+  FailureClass failure = FailureClass::kNone;
+  std::vector<std::string> needs;  // sorted
+  // target op dtype law class [needs]
+  std::string text() const;
+  bool operator==(const Signature&) const = default;
+};
 
 struct Finding {
   std::string slug;  // file name: target-op-dtype-law-class-needs
@@ -44,9 +57,10 @@ struct Finding {
   std::uint64_t first_seed = 0, first_index = 0;
   std::string first_regime;
   FindingStatus status = FindingStatus::kNew;
+  std::string status_note;  // why it has this status, where there is something to say: the waiver, or why one does not apply
 
-  // target op dtype law class [needs]: equal signatures are one finding.
-  std::string signature() const;
+  Signature parts() const { return {target, op, dtype, law, failure, needs}; }
+  std::string signature() const { return parts().text(); }
 };
 
 // The signature as a file name: lower-case letters, digits and hyphens, at most 80 characters; longer ones end in a hash of the rest.

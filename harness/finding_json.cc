@@ -9,37 +9,7 @@ namespace {
 constexpr ElementVerdict kElementVerdicts[] = {ElementVerdict::kWithin, ElementVerdict::kViolation, ElementVerdict::kLimit,
                                                ElementVerdict::kUndecided};
 
-std::string write(const std::vector<std::string>& texts) {
-  RecordWriter out('[');
-  for (const std::string& text : texts) out.text("", text);
-  return out.finish();
-}
-
-std::vector<std::string> read_texts(RecordReader& in, const JsonValue& object, std::string_view field) {
-  std::vector<std::string> texts;
-  in.each(object, field, JsonKind::kArray, [&](const JsonValue& v) {
-    if (v.kind() == JsonKind::kString)
-      texts.emplace_back(v.text());
-    else
-      in.fail(field, v, "texts");
-  });
-  return texts;
-}
-
-// An enumerator by its name; `all` are the ones there are.
-template <class Enum>
-Enum read_enum(RecordReader& in, const JsonValue& object, std::string_view field, std::size_t count) {
-  const std::string name = in.text(object, field);
-  for (std::size_t i = 0; i < count; ++i)
-    if (name_of(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
-  in.fail(std::string(field) + ": " + in_quotes(name) + ", expected a name of its list");
-  return Enum{};
-}
-
-constexpr std::size_t kFailureClasses = static_cast<std::size_t>(FailureClass::kNondeterministic) + 1;
 constexpr std::size_t kOutcomeKinds = static_cast<std::size_t>(OutcomeKind::kTimedOut) + 1;
-constexpr std::size_t kStatuses = static_cast<std::size_t>(FindingStatus::kFixed) + 1;
-constexpr std::size_t kDTypes = std::size(kAllDTypes);
 
 std::string write(const ElementEvidence& e) {
   RecordWriter out;
@@ -77,9 +47,9 @@ std::string write(const Judgement& j) {
 
 Judgement read_judgement(RecordReader& in, const JsonValue& v) {
   Judgement j;
-  j.verdict = read_enum<Verdict>(in, v, "verdict", kVerdicts);
+  j.verdict = in.choice<Verdict>(v, "verdict", kVerdicts);
   j.law = in.text(v, "law");
-  j.failure = read_enum<FailureClass>(in, v, "failure", kFailureClasses);
+  j.failure = in.choice<FailureClass>(v, "failure", kFailureClasses);
   j.detail = in.text(v, "detail");
   j.rows = in.integer(v, "rows");
   j.elements = in.integer(v, "elements");
@@ -126,7 +96,7 @@ Case read_case_text(RecordReader& in, const JsonValue& object, std::string_view 
 
 Outcome read_outcome(RecordReader& in, const JsonValue& v) {
   Outcome o;
-  o.kind = read_enum<OutcomeKind>(in, v, "kind", kOutcomeKinds);
+  o.kind = in.choice<OutcomeKind>(v, "kind", kOutcomeKinds);
   o.message = in.text(v, "message");
   o.signal = static_cast<int>(in.integer(v, "signal"));
   o.exit_status = static_cast<int>(in.integer(v, "exit_status"));
@@ -143,12 +113,12 @@ Outcome read_outcome(RecordReader& in, const JsonValue& v) {
 std::string write_finding(const Finding& f) {
   RecordWriter out;
   out.text("slug", f.slug).text("target", f.target).text("variant", f.variant).text("version", f.version);
-  out.raw("variants", write(f.variants)).text("op", f.op).text("law", f.law).text("dtype", name_of(f.dtype));
-  out.text("verdict", name_of(f.verdict)).text("failure", name_of(f.failure)).raw("needs", write(f.needs));
+  out.texts("variants", f.variants).text("op", f.op).text("law", f.law).text("dtype", name_of(f.dtype));
+  out.text("verdict", name_of(f.verdict)).text("failure", name_of(f.failure)).texts("needs", f.needs);
   out.text("explanation", f.explanation).text("admitted_by", f.admitted_by).text("bug_family", f.bug_family);
   out.text("shrunk", write_case(f.shrunk)).raw("judgement", write(f.judgement)).raw("outcome", write(f.outcome));
   out.integer("occurrences", f.occurrences).unsigned_integer("first_seed", f.first_seed).unsigned_integer("first_index", f.first_index);
-  return out.text("first_regime", f.first_regime).text("status", name_of(f.status)).finish();
+  return out.text("first_regime", f.first_regime).text("status", name_of(f.status)).text("status_note", f.status_note).finish();
 }
 
 Result<Finding> parse_finding(std::string_view json, std::string_view name) {
@@ -162,13 +132,13 @@ Result<Finding> parse_finding(std::string_view json, std::string_view name) {
   f.target = in.text(v, "target");
   f.variant = in.text(v, "variant");
   f.version = in.text(v, "version");
-  f.variants = read_texts(in, v, "variants");
+  f.variants = in.texts(v, "variants");
   f.op = in.text(v, "op");
   f.law = in.text(v, "law");
-  f.dtype = read_enum<DType>(in, v, "dtype", kDTypes);
-  f.verdict = read_enum<Verdict>(in, v, "verdict", kVerdicts);
-  f.failure = read_enum<FailureClass>(in, v, "failure", kFailureClasses);
-  f.needs = read_texts(in, v, "needs");
+  f.dtype = in.choice<DType>(v, "dtype", std::size(kAllDTypes));
+  f.verdict = in.choice<Verdict>(v, "verdict", kVerdicts);
+  f.failure = in.choice<FailureClass>(v, "failure", kFailureClasses);
+  f.needs = in.texts(v, "needs");
   f.explanation = in.text(v, "explanation");
   f.admitted_by = in.text(v, "admitted_by");
   f.bug_family = in.text(v, "bug_family");
@@ -179,7 +149,8 @@ Result<Finding> parse_finding(std::string_view json, std::string_view name) {
   f.first_seed = in.unsigned_integer(v, "first_seed");
   f.first_index = in.unsigned_integer(v, "first_index");
   f.first_regime = in.text(v, "first_regime");
-  f.status = read_enum<FindingStatus>(in, v, "status", kStatuses);
+  f.status = in.choice<FindingStatus>(v, "status", kFindingStatuses);
+  f.status_note = in.text(v, "status_note");
   if (!in.ok()) return Error{in.error()};
   return f;
 }
@@ -187,8 +158,8 @@ Result<Finding> parse_finding(std::string_view json, std::string_view name) {
 std::string write_settings(const CampaignSettings& s) {
   RecordWriter out;
   out.unsigned_integer("seed", s.seed).integer("generator_version", s.generator_version).unsigned_integer("block_size", s.block_size);
-  out.integer("shard", s.shard).integer("shards", s.shards).raw("ops", write(s.ops)).raw("dtypes", write(s.dtypes));
-  return out.raw("targets", write(s.targets)).text("options", s.options).finish();
+  out.integer("shard", s.shard).integer("shards", s.shards).texts("ops", s.ops).texts("dtypes", s.dtypes);
+  return out.texts("targets", s.targets).text("options", s.options).finish();
 }
 
 Result<CampaignSettings> parse_settings(std::string_view json, std::string_view name) {
@@ -202,9 +173,9 @@ Result<CampaignSettings> parse_settings(std::string_view json, std::string_view 
   s.block_size = in.unsigned_integer(v, "block_size");
   s.shard = static_cast<int>(in.integer(v, "shard"));
   s.shards = static_cast<int>(in.integer(v, "shards"));
-  s.ops = read_texts(in, v, "ops");
-  s.dtypes = read_texts(in, v, "dtypes");
-  s.targets = read_texts(in, v, "targets");
+  s.ops = in.texts(v, "ops");
+  s.dtypes = in.texts(v, "dtypes");
+  s.targets = in.texts(v, "targets");
   s.options = in.text(v, "options");
   if (!in.ok()) return Error{in.error()};
   return s;

@@ -21,6 +21,7 @@ std::string_view name_of(Verdict v);  // "theorem", "contract", ... as PROTOCOLS
 bool is_violation(Verdict v);
 
 enum class FailureClass { kNone, kWrong, kNan, kInf, kMemory, kSignal, kHang, kNondeterministic };
+inline constexpr std::size_t kFailureClasses = static_cast<std::size_t>(FailureClass::kNondeterministic) + 1;
 std::string_view name_of(FailureClass c);  // "wrong", "nan", "inf", "memory", "signal", "hang", "nondeterministic"
 
 struct ElementEvidence {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/hex_float.h"
 #include "core/json_document.h"
@@ -22,6 +23,11 @@ class RecordWriter {
     key(name);
     append_json_string(out_, v);
     return *this;
+  }
+  RecordWriter& texts(std::string_view name, const std::vector<std::string>& values) {
+    RecordWriter list('[');
+    for (const std::string& v : values) list.text("", v);
+    return raw(name, list.finish());
   }
   RecordWriter& raw(std::string_view name, std::string_view json) {
     key(name);
@@ -76,6 +82,25 @@ class RecordReader {
     if (!v) return {};
     if (v->kind() != JsonKind::kString) fail(field, *v, "a text");
     return v->kind() == JsonKind::kString ? std::string(v->text()) : std::string{};
+  }
+  std::vector<std::string> texts(const JsonValue& object, std::string_view field) {
+    std::vector<std::string> values;
+    each(object, field, JsonKind::kArray, [&](const JsonValue& v) {
+      if (v.kind() == JsonKind::kString)
+        values.emplace_back(v.text());
+      else
+        fail(field, v, "texts");
+    });
+    return values;
+  }
+  // An enumerator by its name; there are `count`.
+  template <class Enum>
+  Enum choice(const JsonValue& object, std::string_view field, std::size_t count) {
+    const std::string text = this->text(object, field);
+    for (std::size_t i = 0; i < count; ++i)
+      if (name_of(static_cast<Enum>(i)) == text) return static_cast<Enum>(i);
+    fail(std::string(field) + ": " + in_quotes(text) + ", expected a name of its list");
+    return Enum{};
   }
   // Calls `visit` with every element or member; an absent field has none.
   template <class Visit>

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "core/hex_float.h"
-#include "core/json_document.h"
+#include "harness/life_cycle/stored_entry.h"
 #include "oracles/ops/op.h"
 #include "reports/bugzoo_entry.h"
 
@@ -139,20 +139,6 @@ std::string association_text(const Entry& e) {
   return text;
 }
 
-std::string json_list(const std::vector<std::string>& words) {
-  std::string out = "[";
-  for (const std::string& w : words) {
-    if (out.size() > 1) out += ", ";
-    append_json_string(out, w);
-  }
-  return out + "]";
-}
-std::string json_text(std::string_view s) {
-  std::string out;
-  append_json_string(out, s);
-  return out;
-}
-
 }  // namespace
 
 std::string number_text(double v) {
@@ -238,18 +224,18 @@ std::string readme_text(const Entry& e, const Programs& programs) {
 
 std::string status_text(const Entry& e) {
   const Finding& f = e.finding;
-  std::vector<std::string> variants;
-  for (const std::string& v : f.variants) variants.push_back(v.empty() ? "default" : v);
-  std::string out = "{\n";
-  out += fmt::format(" \"schema\": \"normfuzz.finding/1\",\n \"status\": \"{}\",\n \"verdict\": \"{}\",\n", name_of(f.status),
-                     name_of(f.verdict));
-  out += fmt::format(" \"signature\": {{\"target\": {}, \"op\": {}, \"dtype\": \"{}\", \"law\": {}, \"class\": \"{}\", \"needs\": {}}},\n",
-                     json_text(f.target), json_text(f.op), name_of(f.dtype), json_text(f.law), name_of(f.failure), json_list(f.needs));
-  out += fmt::format(" \"versions\": {},\n \"variants\": {},\n",
-                     json_list(f.version.empty() ? std::vector<std::string>{} : std::vector<std::string>{f.version}), json_list(variants));
-  const std::string isa = observed_isa(e);
-  out += fmt::format(" \"requires\": {{\"isa\": {}, \"version\": null}}\n", isa.empty() ? "null" : json_text(isa));
-  return out + "}\n";
+  EntryStatus s;
+  s.status = f.status;
+  s.verdict = f.verdict;
+  s.signature = f.parts();
+  if (!f.version.empty()) s.versions = {f.version};
+  for (const std::string& v : f.variants) s.variants.push_back(v.empty() ? "default" : v);
+  s.isa = observed_isa(e);
+  s.first_version = f.version;
+  s.first_seed = f.first_seed;
+  s.first_index = f.first_index;
+  s.first_regime = f.first_regime;
+  return write_entry_status(s);
 }
 
 }  // namespace normfuzz

@@ -122,6 +122,7 @@ Json finding_of(const Finding& f) {
           {"dtype", std::string(name_of(f.dtype))},
           {"verdict", std::string(name_of(f.verdict))},
           {"status", std::string(name_of(f.status))},
+          {"status_note", f.status_note},
           {"elements", element_count(f.shrunk)},
           {"law", f.law},
           {"class", std::string(name_of(f.failure))},
@@ -171,6 +172,10 @@ std::string run_json(const CampaignReport& r) {
   Json out = {{"cases", r.tally.cases()}, {"certified", r.tally.certified()}, {"violations", r.tally.violations()}};
   out["by_target"] = std::move(targets);
   out["findings"] = std::move(findings);
+  Json earlier = Json::array();
+  for (const Announcement& a : r.announcements)
+    earlier.push_back({{"slug", a.slug}, {"target", a.target}, {"status", std::string(name_of(a.status))}, {"message", a.message}});
+  out["earlier"] = std::move(earlier);
   out["seconds"] = r.seconds;
   out["seed"] = r.seed;
   out["shard"] = shard_text(r);

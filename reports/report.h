@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/finding.h"
+#include "harness/life_cycle/settle.h"
 #include "harness/tally.h"
 
 namespace normfuzz {
@@ -30,8 +31,9 @@ struct CampaignReport {
   Tally tally;
   std::vector<Finding> findings;
   std::vector<ReportedTarget> targets;
-  double seconds = 0;         // fuzzing only
-  std::string out_directory;  // entries are in <out>/bugzoo/<slug>
+  std::vector<Announcement> announcements;  // about the entries of earlier runs
+  double seconds = 0;                       // fuzzing only
+  std::string out_directory;                // entries are in <out>/bugzoo/<slug>
   bool interrupted = false;
   std::optional<PreviousCampaign> previous;
 };

@@ -121,7 +121,23 @@ std::string finding_text(const Finding& f, const std::string& out_directory, con
                              f.occurrences, f.occurrences == 1 ? "case" : "cases", f.first_seed, f.first_index,
                              f.first_regime.empty() ? "" : " (" + f.first_regime + ")"),
                  4);
+  if (!f.status_note.empty()) out += wrapped("  " + f.status_note, 4);
   return out + fmt::format("  {}/bugzoo/{}\n", out_directory, f.slug);
+}
+
+// What became of earlier entries; those that are known and still show are only counted.
+std::string announcements_text(std::span<const Announcement> announcements, const Paint& paint) {
+  std::string out;
+  std::int64_t known = 0;
+  for (const EntryState state : {EntryState::kNew, EntryState::kFixed, EntryState::kNotApplicable})
+    for (const Announcement& a : announcements) {
+      known += state == EntryState::kNew && a.status == EntryState::kKnown;
+      if (a.status != state) continue;
+      const std::string line = wrapped(fmt::format(" {}: {} {}", name_of(state), a.slug, a.message), 4);
+      out += state == EntryState::kNew ? paint.red(line.substr(0, line.size() - 1)) + "\n" : line;
+    }
+  if (known > 0) out += fmt::format(" known: {} more that still reproduce\n", known);
+  return out.empty() ? out : paint.bold("entries of earlier runs") + "\n" + out;
 }
 
 std::string filter_text(const Tally& tally) {
@@ -143,12 +159,15 @@ std::string filter_text(const Tally& tally) {
 }
 
 std::string closing_text(const CampaignReport& r, const Paint& paint) {
-  std::int64_t fresh = 0;
+  std::int64_t fresh =
+      std::count_if(r.announcements.begin(), r.announcements.end(), [](const Announcement& a) { return a.status == EntryState::kNew; });
+  const auto fixed =
+      std::count_if(r.announcements.begin(), r.announcements.end(), [](const Announcement& a) { return a.status == EntryState::kFixed; });
   for (const Finding& f : r.findings) fresh += f.status == FindingStatus::kNew && is_violation(f.verdict);
-  std::string out = wrapped(fmt::format("{}{} cases in {:.1f} s, seed {}{}: {} certified, {} violations; {} findings, {} new",
+  std::string out = wrapped(fmt::format("{}{} cases in {:.1f} s, seed {}{}: {} certified, {} violations; {} findings, {} new{}",
                                         r.interrupted ? "interrupted, everything saved: " : "", r.tally.cases(), r.seconds, r.seed,
                                         r.shards == 1 ? "" : fmt::format(", shard {}", shard_text(r)), r.tally.certified(),
-                                        r.tally.violations(), r.findings.size(), fresh),
+                                        r.tally.violations(), r.findings.size(), fresh, fixed > 0 ? fmt::format(", {} fixed", fixed) : ""),
                             4);
   if (fresh > 0) out = paint.red(out.substr(0, out.size() - 1)) + "\n";
   std::string skipped;
@@ -250,8 +269,8 @@ std::string campaign_text(const CampaignReport& report, bool colour) {
   if (!report.findings.empty()) out += fmt::format("\n{}\n", paint.bold("findings"));
   for (const Finding& f : report.findings) out += finding_text(f, report.out_directory, paint);
   const std::string laws = laws_text(report.tally), bounds = bounds_text(report.tally), filter = filter_text(report.tally);
-  const std::string properties = properties_text(report.tally);
-  for (const std::string& part : {properties, laws, bounds, filter})
+  const std::string properties = properties_text(report.tally), earlier = announcements_text(report.announcements, paint);
+  for (const std::string& part : {earlier, properties, laws, bounds, filter})
     if (!part.empty()) out += fmt::format("\n{}", part);
   return out + closing_text(report, paint);
 }

@@ -1,7 +1,6 @@
 #include "harness/run/manifest.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "harness/run/paths.h"
+#include "harness/run/table_reader.h"
 
 namespace normfuzz {
 namespace {
@@ -27,95 +27,6 @@ constexpr std::array<std::string_view, 14> kOps = {
 constexpr std::array<std::string_view, 10> kClaims = {"determinism",   "row_independence",   "batch_invariance", "power_of_two_scale",
                                                       "sign_symmetry", "exact_constant_row", "layout",           "alignment",
                                                       "thread_count",  "identity_parameters"};
-
-template <class Names>
-bool contains(const Names& names, std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
-std::string joined(const auto& names) { return fmt::format("{}", fmt::join(names, ", ")); }
-
-// Reads one table strictly: wrong types and unknown keys are errors that name file, key and expectation. The first error stays.
-class TableReader {
- public:
-  TableReader(const toml::table& table, std::string where, std::string& error) : table_(table), where_(std::move(where)), error_(error) {}
-
-  std::string text(std::string_view key, bool required = false) {
-    const toml::node* node = take(key, required);
-    if (node == nullptr) return {};
-    if (const auto* value = node->as_string()) return value->get();
-    fail(key, "expected a string");
-    return {};
-  }
-  std::optional<std::vector<std::string>> texts(std::string_view key, bool required = false) {
-    const toml::node* node = take(key, required);
-    if (node == nullptr) return std::nullopt;
-    std::vector<std::string> result;
-    const toml::array* array = node->as_array();
-    if (array == nullptr) {
-      fail(key, "expected an array of strings");
-      return std::nullopt;
-    }
-    for (const toml::node& element : *array) {
-      if (!element.is_string())
-        fail(key, "expected an array of strings");
-      else
-        result.push_back(element.as_string()->get());
-    }
-    return result;
-  }
-  // A table of strings, numbers and booleans, each as the text it stands for.
-  std::map<std::string, std::string> values(std::string_view key) {
-    std::map<std::string, std::string> result;
-    const toml::node* node = take(key, false);
-    if (node == nullptr) return result;
-    if (!node->is_table()) {
-      fail(key, "expected a table");
-      return result;
-    }
-    for (const auto& [name, value] : *node->as_table()) {
-      const std::string inner(name.str());
-      if (const auto* s = value.as_string())
-        result[inner] = s->get();
-      else if (const auto* i = value.as_integer())
-        result[inner] = std::to_string(i->get());
-      else if (const auto* f = value.as_floating_point())
-        result[inner] = fmt::format("{}", f->get());
-      else if (const auto* b = value.as_boolean())
-        result[inner] = b->get() ? "yes" : "no";
-      else
-        fail(fmt::format("{}.{}", key, inner), "expected a string, a number or a boolean");
-    }
-    return result;
-  }
-  bool flag(std::string_view key) {
-    const toml::node* node = take(key, false);
-    if (node == nullptr) return false;
-    if (const auto* value = node->as_boolean()) return value->get();
-    fail(key, "expected true or false");
-    return false;
-  }
-  // Every key must have been asked for.
-  void finish() {
-    for (const auto& [key, value] : table_)
-      if (!contains(known_, key.str())) fail(key.str(), "unknown, expected one of " + joined(known_));
-  }
-  void fail(std::string_view key, std::string_view what) {
-    if (error_.empty()) error_ = fmt::format("{}.{}: {}", where_, key, what);
-  }
-
- private:
-  const toml::node* take(std::string_view key, bool required) {
-    known_.emplace_back(key);
-    const toml::node* node = table_.get(key);
-    if (node == nullptr && required) fail(key, "missing, expected a value");
-    return node;
-  }
-  const toml::table& table_;
-  std::string where_;
-  std::string& error_;
-  std::vector<std::string> known_;
-};
 
 bool known_op(std::string_view name) {
   for (const std::string_view suffix : {"_backward", "_sgd"})
@@ -197,22 +108,6 @@ void read_head(TableReader& t, Target& target) {
     target.resources[resource] = amount;
   }
   t.finish();
-}
-
-// Calls read(table, where) for each table of [[name]].
-template <class F>
-void each_table(const toml::table& root, std::string_view name, std::string& error, F read) {
-  const toml::node* node = root.get(name);
-  if (node == nullptr) return;
-  const toml::array* array = node->as_array();
-  for (std::size_t i = 0; array != nullptr && i < array->size(); ++i) {
-    const std::string where = fmt::format("{}[{}]", name, i);
-    if (const toml::table* table = (*array)[i].as_table())
-      read(*table, where);
-    else if (error.empty())
-      error = where + ": expected a table";
-  }
-  if (array == nullptr && error.empty()) error = fmt::format("{}: expected [[{}]] tables", name, name);
 }
 
 void check_unique(const Target& target, std::string& error) {
@@ -313,21 +208,6 @@ Target load_folder(const fs::path& folder) {
   return target;
 }
 
-bool cpu_has(const std::string& flag) {
-  static const std::set<std::string> flags = [] {
-    std::set<std::string> result;
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);) {
-      if (!line.starts_with("flags") && !line.starts_with("Features")) continue;
-      std::istringstream words(line.substr(line.find(':') + 1));
-      for (std::string word; words >> word;) result.insert(word);
-      break;
-    }
-    return result;
-  }();
-  return flag.empty() || flags.contains(flag);
-}
-
 Result<std::vector<TargetChoice>> choose_one(const std::vector<Target>& known, const std::string& item) {
   const std::size_t colon = item.find(':');
   const std::string name = item.substr(0, colon), variant = colon == std::string::npos ? "default" : item.substr(colon + 1);
@@ -342,15 +222,30 @@ Result<std::vector<TargetChoice>> choose_one(const std::vector<Target>& known, c
   std::vector<std::string> names;
   for (const Variant& v : target->variants) {
     names.push_back(v.name.empty() ? "default" : v.name);
-    if (variant == "*" ? cpu_has(v.requires_cpu) : variant == names.back()) result.push_back({*target, v});
+    if (variant == "*" ? processor_has(v.requires_cpu) : variant == names.back()) result.push_back({*target, v});
   }
   if (result.empty()) return Error{fmt::format("target '{}': no variant '{}', expected * or one of {}", name, variant, joined(names))};
-  if (!cpu_has(result[0].variant.requires_cpu))
+  if (!processor_has(result[0].variant.requires_cpu))
     return Error{fmt::format("target '{}': this processor has no {}", item, result[0].variant.requires_cpu)};
   return result;
 }
 
 }  // namespace
+
+bool processor_has(const std::string& flag) {
+  static const std::set<std::string> flags = [] {
+    std::set<std::string> result;
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+      if (!line.starts_with("flags") && !line.starts_with("Features")) continue;
+      std::istringstream words(line.substr(line.find(':') + 1));
+      for (std::string word; words >> word;) result.insert(word);
+      break;
+    }
+    return result;
+  }();
+  return flag.empty() || flags.contains(flag);
+}
 
 TargetChoice::TargetChoice(Target all, Variant one) : target(std::move(all)), variant(std::move(one)) {
   for (OpPromise& promise : target.promises)

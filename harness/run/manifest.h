@@ -58,6 +58,9 @@ struct TargetChoice {
   std::string label() const { return variant.name.empty() ? target.name : target.name + ":" + variant.name; }
 };
 
+// True if /proc/cpuinfo has the flag; for the empty one too.
+bool processor_has(const std::string& flag);
+
 // All targets below `directory` (build/targets: one folder each with manifest.toml and a module, or unavailable.txt with the reason).
 Result<std::vector<Target>> load_targets(const std::string& directory);
 // A module by path: a folder's manifest.toml beside it is used when there is one.
