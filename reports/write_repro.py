@@ -174,11 +174,12 @@ def program(entry: dict) -> str:
         raise CannotExtract(f"the target has a definition of its own named {clash.pop()}")
     tensors = [*entry["case"]["inputs"].values(), *entry["case"]["expect"].values()]
     brain = any(t is not None and t["dtype"] == "bf16" for t in tensors)
-    kind, environment = entry["shows"], framework_environment(entry)
+    kind = entry["shows"]
     imports = ["import sys", "import numpy as np", *(["from ml_dtypes import bfloat16"] if brain else [])]
     imports += ["import math"] * (kind == "values")
     version = f"    print({extract.version})\n" if extract.version else ""
     adapter = extract.text(imports)
+    environment = remaining_environment(entry["environment"], adapter)
     return PROGRAM.format(
         title=textwrap.fill(entry["title"], 118, initial_indent="# ", subsequent_indent="# ")
         + f"\n# Shrunk by normfuzz; seen with {entry['seen']}.",
@@ -192,10 +193,10 @@ def program(entry: dict) -> str:
     )
 
 
-def framework_environment(entry: dict) -> str:
-    """Variables of the variant that the framework itself reads; those of the target have become constants."""
-    own = {n: v for n, v in entry["environment"].items() if not n.startswith("NORMFUZZ_")}
-    return "".join(f"os.environ[{json.dumps(n)}] = {json.dumps(v)}\n" for n, v in own.items())
+def remaining_environment(environment: dict[str, str], adapter: str) -> str:
+    """Variables of the variant that the framework reads, or the target still does: most of the target's own have become constants."""
+    read = {n: v for n, v in environment.items() if not n.startswith("NORMFUZZ_") or n in adapter}
+    return "".join(f"os.environ[{json.dumps(n)}] = {json.dumps(v)}\n" for n, v in read.items())
 
 
 def main() -> int:

@@ -13,12 +13,14 @@
 namespace normfuzz {
 namespace {
 
-struct Run {
+using testing::TemporaryDirectory;
+
+struct Ended {
   int status = -1;
   std::string output;
 };
 
-Run run_program(const std::string& python, const std::string& entry) {
+Ended run_program(const std::string& python, const std::string& entry) {
   const std::string output = entry + "/output.txt";
   const int ended = std::system(("'" + python + "' '" + entry + "/repro.py' >'" + output + "' 2>&1").c_str());
   std::ostringstream text;
@@ -40,7 +42,7 @@ Case group(double offset) {
   return c;
 }
 
-class ReproProgram : public testing::Test {
+class ReproProgram : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto targets = load_targets(NORMFUZZ_BINARY_DIR "/targets");
@@ -66,7 +68,7 @@ class ReproProgram : public testing::Test {
     return f;
   }
 
-  Run run(Finding f) const {
+  Ended run(Finding f) const {
     const TemporaryDirectory place;
     f.slug = "entry";
     EXPECT_TRUE(write_entry(f, place.path(), NORMFUZZ_BINARY_DIR "/targets"));
@@ -79,7 +81,7 @@ class ReproProgram : public testing::Test {
 TEST_F(ReproProgram, ShowsADivergence) {
   const Finding f = finding_of(group(0x1p20));  // GroupNormalization takes its variance in one pass
   ASSERT_EQ(f.verdict, Verdict::kContract) << f.judgement.detail;
-  const Run r = run(f);
+  const Ended r = run(f);
   EXPECT_EQ(r.status, 1) << r.output;
   EXPECT_NE(r.output.find("  <- diverges\n"), std::string::npos) << r.output;
 }
@@ -88,7 +90,7 @@ TEST_F(ReproProgram, SaysThatThereIsNone) {
   Finding f = finding_of(group(0));
   ASSERT_EQ(f.verdict, Verdict::kCertified) << f.judgement.detail;
   f.outcome.outputs[0].second.set_value(0, 9);  // as if the kernel had given this
-  const Run r = run(f);
+  const Ended r = run(f);
   EXPECT_EQ(r.status, 0) << r.output;
   EXPECT_NE(r.output.find("no divergence\n"), std::string::npos) << r.output;
 }
