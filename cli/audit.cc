@@ -199,7 +199,7 @@ Action declare(OptionSet& options) {
   options.text("--metric", o->metric, "allclose, relative, max_abs, cosine or pcc");
   options.text("--input-policy", o->inputs, "randn, uniform, integers or arange");
   options.list("--hidden", o->hidden, "Row lengths to draw from (default: 64 to 8192)", true);
-  options.list("--batch", o->batch, "Numbers of rows to draw from (default: 1 to 64; at most 2^16 elements)", true);
+  options.list("--batch", o->batch, "Numbers of rows to draw from (default: 1 to 64; at most 2^15 elements)", true);
   options.list("--dtypes", o->dtypes, "Dtypes that your policy tests (default: all)", true);
   options.number("--epsilon", o->epsilon, "Epsilon of the norms in your tests");
   options.choice("--reference", o->reference, {"f64", "f32"}, "In which the correct kernel computes the expected values");

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "harness/generate/store.h"
+
 namespace normfuzz {
 namespace {
 
@@ -64,7 +66,7 @@ Case in_type(const Case& c, DType type) {
   for (auto& [name, tensor] : out.inputs) {
     if (!tensor) continue;
     Tensor wide = Tensor::zeros(type, tensor->shape);
-    for (std::int64_t i = 0; i < wide.size(); ++i) wide.set_value(i, tensor->value(i));
+    store_values(wide, 0, tensor->values());
     tensor = std::move(wide);
   }
   return out;

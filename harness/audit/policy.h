@@ -50,7 +50,7 @@ Result<Metric> metric_named(const std::string& name);
 Result<InputPolicy> input_policy_named(const std::string& name);
 
 // More rows than fit this many elements are not drawn: a long row is tested with fewer of them.
-inline constexpr std::int64_t kPolicyElements = std::int64_t{1} << 16;
+inline constexpr std::int64_t kPolicyElements = std::int64_t{1} << 15;
 
 // Case `index` of the policy for an op: dense tensors with weight and bias, a pure function of its arguments.
 Case policy_case(const TestPolicy& policy, std::uint64_t seed, std::string_view op, DType dtype, std::uint64_t index);
