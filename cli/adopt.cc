@@ -1,6 +1,7 @@
 // normfuzz adopt: takes a finding into the corpus.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "cli/command.h"
@@ -22,7 +23,10 @@ std::string entry_path(const Options& o) {
 }
 
 Result<ExitStatus> run(const Options& o) {
-  const auto entry = adopt_entry(entry_path(o), o.corpus + "/bugzoo");
+  const std::string from = entry_path(o);
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(from, ignored)) return Error{from + ": no such entry, expected a folder that `normfuzz run` wrote"};
+  const auto entry = adopt_entry(from, o.corpus + "/bugzoo");
   if (!entry) return Error{entry.error()};
   const EntryStatus& s = entry->status;
   fmt::print("{}: adopted, first seen on {}\n", entry->directory, s.first_version.empty() ? "an unknown version" : s.first_version);
