@@ -68,10 +68,7 @@ Announcement about(const StoredEntry& entry, EntryState state, std::string messa
 
 Announcement announce_fixed(const StoredEntry& entry, const std::string& version, const Desk& desk) {
   std::string message = "no longer reproduces on " + version;
-  if (const Waiver* w = desk.holding(entry.status.signature, version)) {
-    const auto number = version_in(version);
-    message += fmt::format("; waiver '{}' can go, or end at <{}", w->name, number ? text_of(*number) : version);
-  }
+  if (const Waiver* w = desk.holding(entry.status.signature, version)) message += fmt::format("; waiver '{}' still names it", w->name);
   return about(entry, EntryState::kFixed, std::move(message));
 }
 
@@ -109,7 +106,7 @@ void run_entries(const CampaignOptions& options, const LifeCycle& life_cycle, co
     }
     const EntryRun run = runner.run(entry);
     if (run.state == EntryRun::State::kNotApplicable) {
-      announcements.push_back(about(entry, EntryState::kNotApplicable, run.detail));
+      announcements.push_back(about(entry, EntryState::kNotApplicable, "does not run: " + run.detail));
     } else if (run.state == EntryRun::State::kGone) {
       if (entry.status.status != FindingStatus::kFixed) announcements.push_back(announce_fixed(entry, run.version, desk));
     } else {

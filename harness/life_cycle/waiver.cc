@@ -17,6 +17,12 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxWaiverBytes = std::size_t{1} << 20;
 
+// True if these are the needs that `set` names; "*" in it stands for any others.
+bool allows(const std::vector<std::string>& set, const std::vector<std::string>& needs) {
+  if (!contains(set, "*")) return set == needs;
+  return std::all_of(set.begin(), set.end(), [&](const std::string& need) { return need == "*" || contains(needs, need); });
+}
+
 bool holds(const Waiver::Names& names, std::string_view name) { return !names || contains(*names, name); }
 
 template <class Allowed>
@@ -92,7 +98,8 @@ std::string json_text(std::string_view text) {
 
 bool Waiver::names(const Signature& s) const {
   return holds(targets, s.target) && holds(ops, s.op) && holds(dtypes, name_of(s.dtype)) && holds(laws, s.law) &&
-         holds(classes, name_of(s.failure)) && (!needs || std::find(needs->begin(), needs->end(), s.needs) != needs->end());
+         holds(classes, name_of(s.failure)) &&
+         (!needs || std::any_of(needs->begin(), needs->end(), [&](const auto& set) { return allows(set, s.needs); }));
 }
 
 std::string waiver_path(const Target& target) { return (fs::path(target.module_path).parent_path() / "known.toml").string(); }

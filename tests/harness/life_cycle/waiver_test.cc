@@ -74,6 +74,8 @@ TEST_F(Waivers, NameSignaturesByTheirParts) {
     return text.replace(text.find(from), from.size(), needs);
   };
   EXPECT_TRUE(named(needing("\"*\""), signature()));
+  EXPECT_TRUE(named(needing("[\"mean offset\", \"*\"]"), signature())) << "and others";
+  EXPECT_FALSE(named(needing("[\"mean offset\", \"*\"]"), with([](Signature& s) { s.needs = {"columns"}; })));
   EXPECT_FALSE(named(needing("[]"), signature()));
   EXPECT_TRUE(named(needing("[]"), with([](Signature& s) { s.needs = {}; })));
   EXPECT_TRUE(named(needing("\"rows\""), with([](Signature& s) { s.needs = {"rows"}; })));
