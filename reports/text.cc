@@ -159,17 +159,19 @@ std::string filter_text(const Tally& tally) {
 }
 
 std::string closing_text(const CampaignReport& r, const Paint& paint) {
-  std::int64_t fresh =
-      std::count_if(r.announcements.begin(), r.announcements.end(), [](const Announcement& a) { return a.status == EntryState::kNew; });
-  const auto fixed =
-      std::count_if(r.announcements.begin(), r.announcements.end(), [](const Announcement& a) { return a.status == EntryState::kFixed; });
+  std::int64_t fresh = 0;
   for (const Finding& f : r.findings) fresh += f.status == FindingStatus::kNew && is_violation(f.verdict);
-  std::string out = wrapped(fmt::format("{}{} cases in {:.1f} s, seed {}{}: {} certified, {} violations; {} findings, {} new{}",
-                                        r.interrupted ? "interrupted, everything saved: " : "", r.tally.cases(), r.seconds, r.seed,
-                                        r.shards == 1 ? "" : fmt::format(", shard {}", shard_text(r)), r.tally.certified(),
-                                        r.tally.violations(), r.findings.size(), fresh, fixed > 0 ? fmt::format(", {} fixed", fixed) : ""),
-                            4);
-  if (fresh > 0) out = paint.red(out.substr(0, out.size() - 1)) + "\n";
+  const auto earlier = [&](EntryState state) {
+    return std::count_if(r.announcements.begin(), r.announcements.end(), [&](const Announcement& a) { return a.status == state; });
+  };
+  const auto back = earlier(EntryState::kNew), fixed = earlier(EntryState::kFixed);
+  std::string out =
+      wrapped(fmt::format("{}{} cases in {:.1f} s, seed {}{}: {} certified, {} violations; {} findings, {} new{}",
+                          r.interrupted ? "interrupted, everything saved: " : "", r.tally.cases(), r.seconds, r.seed,
+                          r.shards == 1 ? "" : fmt::format(", shard {}", shard_text(r)), r.tally.certified(), r.tally.violations(),
+                          r.findings.size(), fresh, back + fixed > 0 ? fmt::format("; of earlier runs {} new, {} fixed", back, fixed) : ""),
+              4);
+  if (fresh + back > 0) out = paint.red(out.substr(0, out.size() - 1)) + "\n";
   std::string skipped;
   for (const ReportedTarget& t : r.targets)
     if (!t.skipped.empty()) skipped += fmt::format("{}{} ({})", skipped.empty() ? "" : ", ", t.label, t.skipped);

@@ -36,7 +36,7 @@ class Desk {
     for (const Waiver& w : of_target->second) {
       if (!w.names(claim.signature)) continue;
       if (!w.versions.contains(claim.version)) {
-        note(claim, fmt::format("waiver '{}' is for versions {}, this is {}", w.name, w.versions.text(), claim.version));
+        note(claim, fmt::format("waiver '{}' is for versions {}, not for {}", w.name, w.versions.text(), claim.version));
       } else if (std::set<std::string>& used = used_[&w]; std::ssize(used) >= w.count && !used.contains(claim.signature.text())) {
         note(claim, fmt::format("waiver '{}' covers {} signature{} already, its count", w.name, w.count, w.count == 1 ? "" : "s"));
       } else {
