@@ -90,8 +90,7 @@ std::string element_table(const Entry& e, const std::string& id) {
     const bool off = v.verdict == ElementVerdict::kViolation;
     rows += fmt::format("<tr><td class=k>{}[{}]{}", html_text(v.output), v.index, off ? " <span class=bad>beyond</span>" : "");
     rows += hex_cell(v.got) + hex_cell(v.exact);
-    rows += std::isinf(v.allowed) ? "<td class=n data-v=1e300>no bound"
-                                  : number_cell(v.allowed, v.allowed == 0 ? "0" : measure_text(v.allowed));
+    rows += std::isinf(v.allowed) ? "<td class=n data-v=1e300>no bound" : number_cell(v.allowed, fmt::format("{:.3g}", v.allowed));
     rows += number_cell(std::fabs(v.ulps), v.ulps == 0 ? "0" : measure_text(std::fabs(v.ulps))) + "\n";
   }
   return html_table(

@@ -50,7 +50,7 @@ std::vector<ElementEvidence> shown(const std::vector<ElementEvidence>& elements)
   return out;
 }
 
-// Where a distance stands; `octaves`: what the edge is, in factors of 10 beyond the band.
+// Where a distance stands; `decades`: how many lie between the band and the edge.
 double place(double offset, double decades) {
   const double size = std::fabs(offset);
   const double distance = size <= 1 ? size * kBand : kBand + (kReach - kBand) * std::min(1.0, std::log10(size) / decades);
@@ -60,7 +60,7 @@ double place(double offset, double decades) {
 std::string distance_text(const Offset& o, const ElementEvidence& e) {
   if (!o.number) return std::isnan(e.got) ? "NaN" : std::isinf(e.got) ? (e.got > 0 ? "+inf" : "−inf") : "a number";
   if (std::isinf(e.allowed)) return "no bound";
-  const std::string size = measure_text(std::fabs(o.value));
+  const std::string size = fmt::format("{:.3g}", std::fabs(o.value));
   return o.value == 0 ? "exact" : o.in_ulps ? size + " ulp" : size + "×";
 }
 
@@ -90,7 +90,7 @@ std::string axis(double y, double decades, bool in_ulps) {
                        text);
   };
   const double last = std::ceil(decades);
-  const std::string far = last <= 3 ? fmt::format("{:.0f}", std::pow(10, last)) : fmt::format("10^{:.0f}", last);
+  const std::string far = power_text(static_cast<int>(last), 10);
   tick(-std::pow(10, last), "−" + far);
   tick(-1, "−1");
   tick(1, "+1");

@@ -22,10 +22,10 @@ std::string grouped(std::int64_t n) {
   return text;
 }
 
-std::string power_text(int exponent) {
+std::string power_text(int exponent, int base) {
   static constexpr const char* kDigits[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-  if (exponent >= 0 && exponent < 14) return std::to_string(1 << exponent);
-  std::string out = exponent < 0 ? "2⁻" : "2";
+  if (exponent >= 0 && std::pow(base, exponent) < 10000) return fmt::format("{:.0f}", std::pow(base, exponent));
+  std::string out = std::to_string(base) + (exponent < 0 ? "⁻" : "");
   for (const char digit : std::to_string(std::abs(exponent))) out += kDigits[digit - '0'];
   return out;
 }

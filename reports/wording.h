@@ -14,8 +14,8 @@ namespace normfuzz {
 std::string measure_text(double v);
 // "1,234,567"
 std::string grouped(std::int64_t n);
-// 2^exponent: "8192", "2²⁰", "2⁻³⁰".
-std::string power_text(int exponent);
+// 2^exponent or 10^exponent: "8192", "2²⁰", "2⁻³⁰", "10⁹".
+std::string power_text(int exponent, int base = 2);
 // "target" or "target:variant".
 std::string label_of(const Finding& finding);
 // "constant_row" -> "constant row -> bias"; an unknown law keeps its id.
