@@ -23,6 +23,7 @@ LOCK_SECONDS = 60  # how long a shard waits for the end of a lost predecessor
 OBJECT_STORE_BYTES = 100 << 20  # results are a few numbers; Ray would take a third of the memory
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_worker_niceness", "0")  # Ray would let its workers yield to everything else
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # a task that asks for no GPU sees what the machine has
 
 

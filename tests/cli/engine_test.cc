@@ -35,7 +35,7 @@ TEST(Engine, ArgumentsThatMakeNoSense) {
   expect_refused({"--engine", "ray", "--shards", "1"}, "at least 2");
   expect_refused({"--engine", "ray", "--resources", "cpu=GPU"}, "expected TARGET=NAME:AMOUNT");
   expect_refused({"--engine", "ray", "--resources", "cpu=GPU:0"}, "expected TARGET=NAME:AMOUNT");
-  expect_refused({"--engine", "ray", "--resources", "torch=GPU:1"}, "'torch' is none of the targets");
+  expect_refused({"--engine", "ray", "--resources", "torch=GPU:1"}, "\"torch\" is none of the targets");
   expect_refused({"--engine", "ray"}, "--shards: needed with the cluster of RAY_ADDRESS", {"RAY_ADDRESS=192.0.2.1:6379"});
 }
 
@@ -85,7 +85,7 @@ class OnRay : public ::testing::Test {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
-  std::string cases_ = "12800";
+  std::string cases_ = "3200";
   TemporaryDirectory directory_;
 };
 
