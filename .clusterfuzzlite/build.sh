@@ -9,7 +9,7 @@ CFLAGS=${CFLAGS:-} CXXFLAGS=${CXXFLAGS:-}
 CXXFLAGS=${CXXFLAGS//-stdlib=libc++/}
 
 cmake -S . -B "$build" --preset fuzz -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_C_FLAGS="$CFLAGS" \
-  -DCMAKE_CXX_FLAGS="$CXXFLAGS" -DNORMFUZZ_FUZZING_ENGINE="$LIB_FUZZING_ENGINE" -DCMAKE_EXE_LINKER_FLAGS='-Wl,-rpath,$ORIGIN/lib'
+  -DCMAKE_CXX_FLAGS="$CXXFLAGS" -DNORMFUZZ_FUZZING_ENGINE="$LIB_FUZZING_ENGINE" -DCMAKE_BUILD_RPATH='$ORIGIN/lib'
 drivers=${DRIVERS:-$(ninja -C "$build" -t targets all | sed -n 's/^\([a-z_]*_fuzz\): phony$/\1/p')}
 ninja -C "$build" $drivers
 
@@ -20,6 +20,16 @@ for driver in $drivers; do
   ldd "$OUT/$driver" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | grep -vE '/(libc|libm|libdl|libpthread|librt|libgcc_s)\.so' |
     xargs -r cp -Lt "$OUT/lib"
   name=${driver%_fuzz}
-  [ ! -f "fuzz/$name.dict" ] || cp "fuzz/$name.dict" "$OUT/$driver.dict"
+  for dictionary in "fuzz/$name.dict" fuzz/case.dict; do
+    if [ -f "$dictionary" ]; then cp "$dictionary" "$OUT/$driver.dict" && break; fi
+  done
   [ ! -d "corpus/seeds/$name" ] || (cd "corpus/seeds/$name" && python3 -m zipfile -c "$OUT/${driver}_seed_corpus.zip" ./*)
 done
+
+# The drivers of cases look for the worker and the targets beside them.
+if [ -x "$build/normfuzz-worker" ]; then
+  cp "$build/normfuzz-worker" "$OUT/"
+  for module in "$build"/targets/*/*.so; do
+    [ ! -f "$module" ] || { mkdir -p "$OUT/targets" && cp -r "$(dirname "$module")" "$OUT/targets/"; }
+  done
+fi

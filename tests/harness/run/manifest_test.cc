@@ -43,6 +43,7 @@ TEST_F(Manifest, EveryFieldArrives) {
   const Target t = load(kHead + R"(
 description = "d"
 source = "s"
+resources = { GPU = 1, a100 = 0.5 }
 [[variant]]
 name = "fast"
 env = { A = "1", B = 2, C = true }
@@ -64,6 +65,7 @@ dtypes = ["f32"]
   EXPECT_EQ(t.name, "t");
   EXPECT_EQ(t.description, "d");
   EXPECT_EQ(t.source, "s");
+  EXPECT_EQ(t.resources, (std::map<std::string, double>{{"GPU", 1}, {"a100", 0.5}}));
   EXPECT_EQ(t.module_path, (root_ / "t/t.so").string());
   ASSERT_EQ(t.variants.size(), 2u);
   EXPECT_EQ(t.variants[0].name, "");
@@ -122,7 +124,9 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"NameOfAnotherType", "[target]\nname = 3\nkind = \"native\"\n", "target.name: expected a string"},
         Fault{"NoKind", "[target]\nname = \"t\"\n", "target.kind: missing, expected a value"},
         Fault{"BadKind", "[target]\nname = \"t\"\nkind = \"rust\"\n", "target.kind: is \"rust\", expected native or python"},
-        Fault{"UnknownKey", kHead + "colour = \"red\"\n", "target.colour: unknown, expected one of name, kind, description, source"},
+        Fault{"UnknownKey", kHead + "colour = \"red\"\n",
+              "target.colour: unknown, expected one of name, kind, description, source, resources"},
+        Fault{"NoResource", kHead + "resources = { GPU = 0 }\n", "target.resources.GPU: is 0, expected a number above 0"},
         Fault{"VariantNoTable", "variant = 3\n" + kHead, "variant: expected [[variant]] tables"},
         Fault{"VariantNoName", kHead + "[[variant]]\n", "variant[0].name: missing, expected a value"},
         Fault{"VariantBadName", kHead + "[[variant]]\nname = \"*\"\n", "variant[0].name: expected a word without ':', ',', '*' and blanks"},
