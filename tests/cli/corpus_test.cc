@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
 
 #include "harness/life_cycle/entry_runner.h"
 #include "harness/life_cycle/waiver.h"

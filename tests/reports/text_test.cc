@@ -100,6 +100,25 @@ TEST(CampaignText, SaysWhenInterruptedOrSharded) {
   EXPECT_NE(text.find("shard 2/5"), std::string::npos) << text;
 }
 
+TEST(CampaignText, WhatBecameOfEarlierEntries) {
+  CampaignReport r = sample_report();
+  r.findings.back().status_note = "waiver 'w': a reason (source)";
+  r.announcements = {{"slug-a", "cpu", EntryState::kKnown, "reproduces on cpu 1.0"},
+                     {"slug-b", "cpu", EntryState::kFixed, "no longer reproduces on cpu 1.0"},
+                     {"slug-c", "cpu", EntryState::kNotApplicable, "does not run: this processor has no avx2"},
+                     {"slug-d", "cpu", EntryState::kNew, "is back on cpu 1.0, and no waiver names it"}};
+  const std::string text = campaign_text(r, false);
+  EXPECT_EQ(line_with(text, "waiver 'w'"), "waiver 'w': a reason (source)");
+  EXPECT_NE(text.find("entries of earlier runs\n"
+                      " new: slug-d is back on cpu 1.0, and no waiver names it\n"
+                      " fixed: slug-b no longer reproduces on cpu 1.0\n"
+                      " not applicable: slug-c does not run: this processor has no avx2\n"
+                      " known: 1 more that still reproduce\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("2 findings, 1 new; of earlier runs 1 new, 1 fixed\n"), std::string::npos) << text;
+}
+
 TEST(CampaignText, OfAnEmptyCampaign) {
   CampaignReport r;
   r.seed = 1;
