@@ -39,16 +39,19 @@ std::string summary(const HtmlContext& c) {
   return out;
 }
 
-std::string change_list(std::string_view title, const std::vector<const Finding*>& findings, bool linked) {
+// `linked`: of this campaign, so that its finding can be linked; `folded`: no news.
+std::string change_list(std::string_view title, const std::vector<const Finding*>& findings, bool linked, bool folded) {
   if (findings.empty()) return "";
-  std::string out = fmt::format("<h3>{} ({})</h3>\n<ul>\n", title, findings.size());
+  const std::string heading = fmt::format("{} ({})", title, findings.size());
+  std::string out =
+      folded ? fmt::format("<details class=more><summary>{}</summary>\n<ul>\n", heading) : fmt::format("<h3>{}</h3>\n<ul>\n", heading);
   for (const Finding* f : findings) {
     const std::string name = html_text(fmt::format("{} {} on {}", f->op, name_of(f->dtype), label_of(*f)));
     out += fmt::format("<li>{} {} <span class=quiet>{}</span></li>\n",
                        linked ? fmt::format("<a href=\"#{}\">{}</a>", anchor_of(*f), name) : name, status_badge(*f),
                        html_text(f->bug_family.empty() ? f->law : f->bug_family));
   }
-  return out + "</ul>\n";
+  return out + (folded ? "</ul></details>\n" : "</ul>\n");
 }
 
 std::string since_section(const HtmlContext& c) {
@@ -58,9 +61,9 @@ std::string since_section(const HtmlContext& c) {
       "<section><h2 id=since>Since the last run</h2>\n<p class=quiet>Compared with {} (seed {}) by signature: target, op, type, law, class "
       "and what the failure needs.</p>\n",
       html_text(r.previous->directory), r.previous->seed);
-  const std::string lists = change_list("Appeared", c.changes.fresh, true) + change_list("Still there", c.changes.again, true) +
-                            change_list("No longer seen", c.changes.gone, false) +
-                            change_list("Not asked this time", c.changes.unasked, false);
+  const std::string lists =
+      change_list("Appeared", c.changes.fresh, true, false) + change_list("Still there", c.changes.again, true, true) +
+      change_list("No longer seen", c.changes.gone, false, false) + change_list("Not asked this time", c.changes.unasked, false, true);
   return out + (lists.empty() ? "<p>Neither run has a finding.</p>\n" : lists) + "</section>\n";
 }
 

@@ -58,7 +58,7 @@ class Panel {
   }
 
  private:
-  static constexpr double kLeft = 38, kRight = 8, kTop = 14, kBottom = 30;
+  static constexpr double kLeft = 38, kRight = 8, kTop = 20, kBottom = 30;
   // At most five whole octaves, equal steps, 0 among them where it is in range.
   static std::vector<int> ticks(const Range& r) {
     int step = 1;
@@ -238,8 +238,8 @@ std::string growth_panels(const Series& s, std::string_view axis_name, std::stri
       }
     if (x.empty()) continue;
     x.include(x.low + 1);
-    y.include(std::floor(std::min(y.low, 0.0)));
-    y.include(std::ceil(std::max(y.high, y.low + 4)));
+    y.low = std::clamp(std::floor(y.low), -4.0, 0.0);
+    y.high = std::clamp(std::ceil(y.high), y.low + 4, 16.0);
     const Panel panel(280, 180, x, y);
     std::string paths;
     for (const auto& [target, line] : lines) {
