@@ -23,4 +23,4 @@ for suite in root:
         assert [child.tag for child in case] in (["failure", "system-out"], ["skipped", "system-out"], ["skipped"], ["system-out"])
         state = next((child for child in case if child.tag in ("failure", "skipped")), None)
         kind = "passed" if state is None else state.tag
-        print(f"{suite.get('name')!r} {case.get('name')!r} {kind} {'' if state is None else state.get('message')!r}")
+        print(f"{suite.get('name')!r} {case.get('name')!r} {kind} {'' if state is None else repr(state.get('message'))}")

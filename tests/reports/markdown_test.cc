@@ -24,8 +24,11 @@ void check(const std::string& text) {
       continue;
     }
     const std::int64_t bars = std::count(line.begin(), line.end(), '|');
-    if (cells == 0) EXPECT_EQ(previous, "") << "no empty line before " << line;
-    if (cells > 0) EXPECT_EQ(bars, cells) << line;
+    if (cells == 0) {
+      EXPECT_EQ(previous, "") << "no empty line before " << line;
+    } else {
+      EXPECT_EQ(bars, cells) << line;
+    }
     cells = bars;
   }
   const auto count = [&](const std::string& what) {
