@@ -6,6 +6,7 @@
 #include <charconv>
 #include <memory>
 #include <set>
+#include <tuple>
 
 #include "cli/audit_report.h"
 #include "cli/command.h"

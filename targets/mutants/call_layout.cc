@@ -1,6 +1,9 @@
 // How the tensors of a call are taken: strides, alignment, absence, and whose memory it is.
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "targets/mutants/call_mutant.h"
 #include "targets/mutants/row_runs.h"
