@@ -11,7 +11,7 @@ cases_until_found() {  # BUG GUIDANCE SEED
   local corpus=$work/$1-$2-$3
   mkdir "$corpus"
   NORMFUZZ_FUZZ_TARGET=$module:$1 NORMFUZZ_FUZZ_GUIDANCE=$2 NORMFUZZ_FUZZ_OUT=none \
-    "$build/fuzz/layer_norm_fuzz" -seed="$3" -runs="$limit" -artifact_prefix="$corpus/" "$corpus" 2>&1 |
+    "$build/fuzz/layer_norm_fuzz" -seed="$3" -runs="$limit" -print_funcs=0 -artifact_prefix="$corpus/" "$corpus" 2>&1 |
     sed -n 's/^normfuzz: a finding of driver .*, case \([0-9]*\) of this process$/\1/p'
 }
 

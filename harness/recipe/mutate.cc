@@ -22,7 +22,8 @@ std::int16_t exponent(Stream& s) {
 
 Edit draw_edit(Stream& s) {
   Edit e;
-  e.kind = static_cast<EditKind>(s.between(1, kEditKinds - 1));
+  const EditKind any = static_cast<EditKind>(s.between(1, kEditKinds - 1));
+  e.kind = s.pick({EditKind::kMean, EditKind::kScale, EditKind::kPlant, any, any, any});
   e.place = any_place(s);
   switch (e.kind) {
     case EditKind::kMean: {
@@ -100,8 +101,6 @@ void change_one(Stream& s, Recipe& r) {
       break;
     case 11:
       (s.chance(50) ? r.property : r.epsilon) ^= static_cast<std::uint8_t>(s.between(1, 255));
-      break;
-    case 12:
       r.property_draw = static_cast<std::uint16_t>(s.next());
       break;
     default:
