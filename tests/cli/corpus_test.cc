@@ -4,10 +4,15 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <ostream>
 
 #include "harness/life_cycle/entry_runner.h"
 #include "harness/life_cycle/waiver.h"
 #include "harness/run/paths.h"
+
+namespace normfuzz {
+static void PrintTo(const StoredEntry& entry, std::ostream* out) { *out << entry.slug; }
+}  // namespace normfuzz
 
 namespace normfuzz::testing {
 namespace {
