@@ -16,8 +16,8 @@ struct Waiver {
   using Names = std::optional<std::vector<std::string>>;  // any of them; nullopt: all
   std::string name;
   Names targets, ops, dtypes, laws, classes;
-  std::optional<std::vector<std::vector<std::string>>>
-      needs;  // any of these sets, each sorted; one with "*" allows further needs; nullopt: all
+  // Any of these sets, each sorted; one with "*" allows further needs; nullopt: all.
+  std::optional<std::vector<std::vector<std::string>>> needs;
   VersionRange versions;
   std::string reason, source;  // both not empty
   std::int64_t count = 1;      // of signatures that it may cover; what is beyond is news
