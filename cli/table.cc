@@ -8,8 +8,10 @@ std::string wrapped(std::string_view text, std::size_t indent) {
   std::string out;
   std::size_t column = indent;
   while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    const std::size_t room = std::max<std::size_t>(8, kTerminalColumns - std::min(indent, kTerminalColumns));
+    const std::size_t length = text.substr(0, text.find(' ')).size();
+    const std::string_view word = text.substr(0, std::min(length, room));  // one that no line holds is broken
+    text.remove_prefix(std::min(text.size(), length > room ? room : length + 1));
     if (column > indent && column + 1 + word.size() > kTerminalColumns) {
       out += '\n';
       out.append(indent, ' ');
