@@ -24,7 +24,7 @@ const std::vector<CallMutant>& list() {
        both, run_alternating_order},
       {"rare_width",
        "planted",
-       "1536 to 1551 columns with mean/std above 2^10: mean(x^2) for the variance",
+       "1536 to 1551 columns with mean/std above 2^10: the operands of mean(x^2) - mean^2 swapped",
        "mlxcel#830 (one range of widths), vllm#44692",
        {"layer_norm"},
        run_rare_width,

@@ -57,11 +57,10 @@ class PlainKernel {
       const T difference = sum([&](std::int64_t i) { return square(x(i)); }) / divisor - mean * mean;
       return policy_.moments == MutantMoments::kOnePass ? std::max(T(0), difference) : difference;
     }
-    if (policy_.uncentred) return sum([&](std::int64_t i) { return square(x(i)); }) / divisor;
     T squares = sum([&](std::int64_t i) { return square(x(i) - mean); });
     const std::int64_t padding = policy_.padded_to > 0 ? (policy_.padded_to - row_.n % policy_.padded_to) % policy_.padded_to : 0;
     if (padding > 0) squares += static_cast<T>(padding) * (mean * mean);
-    return squares / divisor;
+    return policy_.swapped_variance ? -(squares / divisor) : squares / divisor;
   }
   T welford(T& mean) const {
     T squares = 0;

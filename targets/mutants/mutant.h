@@ -39,7 +39,7 @@ struct MutantPolicy {
   bool f16_count = false;         // divides by the number of columns as f16 has it
   std::int64_t padded_to = 0;     // the row is filled with zeros to a multiple of this, and they enter the variance; 0: it is not
   bool half_of_middle = false;    // of 257 to 512 columns only 256 enter the sums
-  bool uncentred = false;         // mean(x^2) for the variance
+  bool swapped_variance = false;  // mean^2 - mean(x^2): negative
   bool no_reduction = false;      // the statistic is 0
   bool no_root = false;           // 1 / (s + e)
   bool truncates = false;         // the result is rounded toward zero

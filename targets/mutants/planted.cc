@@ -27,7 +27,7 @@ void run_rare_width(const nf_call& raw) {
     MutantPolicy policy;
     if (row.n < 1536 || row.n > 1551) return policy;
     const Spread s = spread_of(row);
-    if (std::fabs(s.mean) > 0x1p10 * std::sqrt(s.variance)) policy.uncentred = true;
+    if (std::fabs(s.mean) > 0x1p10 * std::sqrt(s.variance)) policy.swapped_variance = true;
     return policy;
   });
 }
