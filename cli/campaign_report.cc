@@ -114,7 +114,7 @@ bool ReportFiles::any() const {
 void declare_report_files(OptionSet& options, ReportFiles& files) {
   files.paths.resize(all_formats().size());
   for (std::size_t i = 0; i < files.paths.size(); ++i) options.text(all_formats()[i]->option, files.paths[i], all_formats()[i]->help);
-  options.text("--previous", files.previous, "an earlier campaign (--out directory or .db file) to compare the findings with");
+  options.text("--previous", files.previous, "compare the findings with those of an earlier campaign");
 }
 
 Status write_report_files(const ReportFiles& files, CampaignReport& report) {

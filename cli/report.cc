@@ -43,7 +43,7 @@ Result<ExitStatus> run(const Options& o) {
 
 Action declare(OptionSet& options) {
   const auto o = std::make_shared<Options>();
-  options.text("DIR", o->campaign, "the campaign: the --out directory of a run, or a .db file (default: out)");
+  options.text("DIR", o->campaign, "the campaign: the --out directory of a run, or a .db file");
   declare_report_files(options, o->files);
   options.flag("--json", o->json, "print one JSON object");
   return [o] { return run(*o); };

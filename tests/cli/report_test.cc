@@ -52,7 +52,7 @@ TEST(Report, ShowsAStoredCampaignInEveryFormat) {
     EXPECT_TRUE(contains(report, "mutants:epsilon_fixed") || contains(report, "mutants:epsilon&#95;fixed")) << f;
   }
   EXPECT_TRUE(contains(content(directory.file("report--html")), "href=\"out/bugzoo/mutants-rms-norm"));
-  EXPECT_EQ(json_of(run_program({"report", out, "--json"})).root().find("findings")->count(), 1);
+  EXPECT_GE(json_of(run_program({"report", out, "--json"})).root().find("findings")->count(), 1);
 
   // The same bug under another seed is no news since the last run.
   run_program(campaign(again, "2"));
