@@ -1,5 +1,6 @@
 // Where the errors of a target lie, for the pictures of a report: the worst of each regime, and how they are spread over widths
-// and scales. Kept in octaves and quarters of them, so that a cell takes a few bytes of the store. Part of a tally: merging is associative and commutative.
+// and scales. Kept in octaves and quarters of them, so that a cell takes a few bytes of the store. Part of a tally: merging is associative
+// and commutative.
 #pragma once
 
 #include <compare>
