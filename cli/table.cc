@@ -4,14 +4,18 @@
 
 namespace normfuzz {
 
+// A column this narrow breaks words that it cannot hold.
+constexpr std::size_t kNarrow = 40;
+
 std::string wrapped(std::string_view text, std::size_t indent) {
   std::string out;
   std::size_t column = indent;
   while (!text.empty()) {
-    const std::size_t room = std::max<std::size_t>(8, kTerminalColumns - std::min(indent, kTerminalColumns));
     const std::size_t length = text.substr(0, text.find(' ')).size();
-    const std::string_view word = text.substr(0, std::min(length, room));  // one that no line holds is broken
-    text.remove_prefix(std::min(text.size(), length > room ? room : length + 1));
+    const std::size_t room = kTerminalColumns - std::min(indent, kTerminalColumns - 1);
+    const bool broken = length > room && room < kNarrow;  // elsewhere a long word is something to copy
+    const std::string_view word = text.substr(0, broken ? room : length);
+    text.remove_prefix(std::min(text.size(), broken ? room : length + 1));
     if (column > indent && column + 1 + word.size() > kTerminalColumns) {
       out += '\n';
       out.append(indent, ' ');

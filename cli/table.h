@@ -14,8 +14,8 @@ inline constexpr std::size_t kTerminalColumns = 100;
 // are flush right. The first row is the heading.
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<std::size_t>& numbers = {});
 
-// `text`, which begins behind `indent` columns, broken at blanks (a word that no line holds: anywhere) into lines of kTerminalColumns that
-// all begin there.
+// `text`, which begins behind `indent` columns, broken at blanks into lines of kTerminalColumns that all begin there; where there is
+// little room, in words too.
 std::string wrapped(std::string_view text, std::size_t indent);
 
 // "a, b, c"

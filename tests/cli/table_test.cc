@@ -16,8 +16,10 @@ TEST(Table, ColumnsAndNumbers) {
 TEST(Table, TheLastColumnWrapsUnderItself) {
   const std::string words(60, 'w');
   EXPECT_EQ(table({{"k", words + " " + words}}), "k  " + words + "\n   " + words + "\n");
-  const std::string too_long(150, 'w');  // one word is never broken
+  const std::string too_long(150, 'w');  // where there is room a word is never broken
   EXPECT_EQ(table({{"k", too_long}}), "k  " + too_long + "\n");
+  const std::string wide(78, 'k'), blanks(80, ' ');
+  EXPECT_EQ(table({{wide, std::string(25, 'w')}}), wide + "  " + std::string(20, 'w') + "\n" + blanks + std::string(5, 'w') + "\n");
 }
 
 TEST(Table, WrappedAndJoined) {
