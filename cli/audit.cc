@@ -154,13 +154,14 @@ std::string command_of(const Options& o) {
   return out + fmt::format(" --cases {} --seed {}", o.cases, o.seed);
 }
 
-Result<AuditRow> audit(const MutantEntry& mutant, const AuditReport& report, Worker& reference) {
+Result<AuditRow> audit(const MutantEntry& mutant, const AuditReport& report, Worker& reference, Worker& control) {
   Target target;
   auto worker = start("mutants:" + std::string(mutant.name), &target);
   if (!worker) return Error{worker.error()};
   AuditRow row{mutant, {}, {}};
   const AuditScope scope{mutant.ops, mutant.dtypes};
-  for (const TestPolicy& p : report.policies) row.policies.push_back(put_to_policy(p, scope, **worker, reference, report.budget));
+  for (const TestPolicy& p : report.policies)
+    row.policies.push_back(put_to_policy(p, scope, **worker, reference, row.control() ? nullptr : &control, report.budget));
   row.own = put_to_normfuzz(scope, **worker, target, report.budget);
   return row;
 }
@@ -178,11 +179,13 @@ Result<ExitStatus> run(const Options& o) {
   report.budget = {o.seed, o.cases, *seconds, &interrupt_flag()};
   auto reference = start("cpu");
   if (!reference) return Error{reference.error()};
+  auto control = start("mutants:two_pass");
+  if (!control) return Error{control.error()};
   const bool bar = !o.quiet && !o.json && isatty(STDERR_FILENO);
   for (std::size_t i = 0; i < mutants->size() && !interrupt_flag(); ++i) {
     const MutantEntry& m = (*mutants)[i];
     if (bar) fmt::print(stderr, "\r\033[K{} of {}: {}", i + 1, mutants->size(), m.name);
-    auto row = audit(m, report, **reference);
+    auto row = audit(m, report, **reference, **control);
     if (!row) return Error{row.error()};
     if (!interrupt_flag()) report.rows.push_back(std::move(*row));
   }

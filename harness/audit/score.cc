@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 
 #include "harness/examine.h"
 #include "harness/generate/generator.h"
@@ -93,7 +94,8 @@ void ask_property(Case& c, std::uint64_t seed, std::uint64_t index) {
 
 }  // namespace
 
-AuditResult put_to_policy(const TestPolicy& policy, const AuditScope& scope, Worker& kernel, Worker& reference, const AuditBudget& budget) {
+AuditResult put_to_policy(const TestPolicy& policy, const AuditScope& scope, Worker& kernel, Worker& reference, Worker* control,
+                          const AuditBudget& budget) {
   std::vector<Pair> pairs = pairs_of(scope);
   std::erase_if(pairs, [&](const Pair& p) { return policy.tolerance(p.op, p.dtype) == nullptr; });
   const auto make = [&](const Pair& p, std::uint64_t index) { return policy_case(policy, budget.seed, p.op, p.dtype, index); };
@@ -103,7 +105,12 @@ AuditResult put_to_policy(const TestPolicy& policy, const AuditScope& scope, Wor
     kernel.submit(pointers(cases));
     const std::vector<Outcome> expected = reference.run(pointers(wide)), got = kernel.collect();
     std::vector<std::string> seen;
-    for (std::size_t i = 0; i < cases.size(); ++i) seen.push_back(seen_by(policy, cases[i], got[i], expected[i]));
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      seen.push_back(seen_by(policy, cases[i], got[i], expected[i]));
+      if (seen.back().empty() || !control) continue;
+      const Case* const one = &cases[i];
+      if (!seen_by(policy, cases[i], control->run(std::span(&one, 1)).front(), expected[i]).empty()) seen.back().clear();
+    }
     return seen;
   };
   return try_cases(pairs, budget.cases, 0, budget.stop, make, run_batch);

@@ -35,8 +35,10 @@ struct AuditBudget {
   const std::atomic<bool>* stop = nullptr;
 };
 
-// `reference` runs the correct kernel. A pair of op and dtype for which the policy has no tolerance is left out.
-AuditResult put_to_policy(const TestPolicy& policy, const AuditScope& scope, Worker& kernel, Worker& reference, const AuditBudget& budget);
+// `reference` runs the correct kernel in the policy's reference type, `control` one in the kernel's own way: a case on which that fails too
+// gives nobody away. Null: `kernel` is a control itself. A pair of op and dtype for which the policy has no tolerance is left out.
+AuditResult put_to_policy(const TestPolicy& policy, const AuditScope& scope, Worker& kernel, Worker& reference, Worker* control,
+                          const AuditBudget& budget);
 
 // As a campaign does: generated cases, judged by the target's contract, twice for determinism, every fourth with a property.
 AuditResult put_to_normfuzz(const AuditScope& scope, Worker& kernel, const Target& target, const AuditBudget& budget);
