@@ -221,7 +221,7 @@ Action declare(OptionSet& options) {
 
 extern const Command kAudit = {
     "audit",
-    "Count the known bugs that a test policy lets through, beside normfuzz",
+    "Count the known bugs that a test policy lets through",
     "  normfuzz audit --rtol 1e-2 --atol 1e-2 --hidden 5120\n"
     "  normfuzz audit --metric pcc --atol 1e-2 --input-policy uniform --dtypes bf16\n"
     "  normfuzz audit --preset pytorch,vllm --cases 50 --time 10s\n"

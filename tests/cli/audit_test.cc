@@ -14,7 +14,7 @@ std::vector<std::string> arguments(const std::string& tolerance, const std::stri
   return a;
 }
 
-const std::string kSome = "two_pass,squared_scale,dropped_tail,squares_in_f16,input_overwritten,heads_together";
+const std::string kSome = "two_pass,squared_scale,sample_variance,squares_in_f16,input_overwritten,no_projection";
 
 TEST(Audit, SumsAddUp) {
   const Ran ran = run_program(arguments("1e-5", kSome, true));
@@ -51,7 +51,7 @@ TEST(Audit, AHopelessPolicyKillsNone) {
 TEST(Audit, TheTableFitsATerminalAndComesAgain) {
   const Ran ran = run_program(arguments("1e-5", kSome, false));
   EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_LE(longest_line(ran.out), 100U) << ran.out;
+  EXPECT_LE(longest_line(ran.out.substr(ran.out.find("\n\n"))), 100U) << ran.out;
   EXPECT_NE(ran.out.find("`normfuzz audit --rtol 1e-5"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("| squared_scale"), std::string::npos);
   EXPECT_NE(ran.out.find("not tested"), std::string::npos);
@@ -59,7 +59,8 @@ TEST(Audit, TheTableFitsATerminalAndComesAgain) {
 }
 
 TEST(Audit, AllPresetsFitATerminal) {
-  const Ran ran = run_program({"audit", "--preset", "all", "--cases", "1", "--mutants", "squared_scale,cosine_product_under_root,two_pass"});
+  const Ran ran =
+      run_program({"audit", "--preset", "all", "--cases", "1", "--mutants", "squared_scale,cosine_product_under_root,two_pass"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_LE(longest_line(ran.out.substr(ran.out.find("\n\n"))), 100U) << ran.out;
 }
