@@ -1,89 +1,16 @@
-// oneDNN's layer normalization primitive (and its RMS flag) behind the plug-in interface.
+// oneDNN's normalization primitives behind the plug-in interface: layer normalization and its RMS flag here, groups and batches of channels
+// in channel_norms.cc.
 //
 // Strides, offsets and misaligned pointers are passed on as they are: a memory descriptor has all of them. What the primitive has no
 // descriptor for (scale and shift are dense vectors; only the last dimension is normalized) is gathered or refused with a reason.
 #include <oneapi/dnnl/dnnl_debug.h>
-#include <sched.h>
 
-#include <cstdint>
-#include <cstdlib>
-#include <functional>
-#include <numeric>
-#include <oneapi/dnnl/dnnl.hpp>
-#include <optional>
 #include <sstream>
-#include <string>
-#include <unordered_map>
-#include <vector>
 
-#include "normfuzz/target_call.h"
+#include "library.h"
 
 namespace normfuzz {
 namespace {
-
-using dnnl::memory;
-using dnnl::normalization_flags;
-using DataType = memory::data_type;
-
-// ---- the library: one engine and one stream for the life of the process ----
-
-// TBB and the OpenCL CPU driver size their thread pools by the affinity mask they find when they start, and the wheel carries no TBB
-// headers for global_control: so the first engine is made, and the first primitive run, on one processor. The mask is restored after.
-class OneProcessor {
- public:
-  OneProcessor() {
-    if (sched_getaffinity(0, sizeof(saved_), &saved_) != 0) return;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    narrowed_ = sched_setaffinity(0, sizeof(one), &one) == 0;
-  }
-  ~OneProcessor() {
-    if (narrowed_) sched_setaffinity(0, sizeof(saved_), &saved_);
-  }
-  OneProcessor(const OneProcessor&) = delete;
-  OneProcessor& operator=(const OneProcessor&) = delete;
-
- private:
-  cpu_set_t saved_;
-  bool narrowed_ = false;
-};
-
-struct Library {
-  dnnl::engine engine;
-  dnnl::stream stream;
-};
-
-// Runs one small primitive, so that whatever starts lazily starts while the mask is narrow.
-void run_once(Library& library) {
-  const memory::desc desc({1, 2}, DataType::f32, memory::format_tag::ab);
-  const dnnl::layer_normalization_forward::primitive_desc primitive(library.engine, dnnl::prop_kind::forward_inference, desc, desc, 1.0f,
-                                                                    normalization_flags::none);
-  float x[2] = {1, -1}, y[2];
-  dnnl::layer_normalization_forward(primitive).execute(
-      library.stream, {{DNNL_ARG_SRC, memory(desc, library.engine, x)}, {DNNL_ARG_DST, memory(desc, library.engine, y)}});
-  library.stream.wait();
-}
-
-Library make_library() {
-  // The wheel is built for the SYCL runtime, which finds its OpenCL CPU driver by this variable ('could not create an engine' without).
-  setenv("OCL_ICD_FILENAMES", NORMFUZZ_ONEDNN_OPENCL_DRIVER, 0);
-  const OneProcessor one_processor;
-  Library library;
-  library.engine = dnnl::engine(dnnl::engine::kind::cpu, 0);
-  library.stream = dnnl::stream(library.engine);
-  run_once(library);
-  return library;
-}
-
-Library& library() {
-  try {
-    static Library instance = make_library();
-    return instance;
-  } catch (const dnnl::error& error) {
-    throw Unsupported(std::string("no CPU engine: ") + error.what());
-  }
-}
 
 // The levels that the variants force, by name; any other by the library's own number.
 std::string isa_name() {
@@ -111,42 +38,6 @@ const char* version() {
   return text.c_str();
 }
 
-// ---- tensors as the primitive sees them ----
-
-DataType data_type(const DLTensor& tensor) {
-  if (tensor.dtype.lanes == 1 && tensor.dtype.code == 2) {
-    if (tensor.dtype.bits == 64) return DataType::f64;
-    if (tensor.dtype.bits == 32) return DataType::f32;
-    if (tensor.dtype.bits == 16) return DataType::f16;
-  }
-  if (tensor.dtype.lanes == 1 && tensor.dtype.code == 4 && tensor.dtype.bits == 16) return DataType::bf16;
-  throw Unsupported("a data type that is none of f64, f32, f16, bf16");
-}
-
-size_t item_size(const DLTensor& tensor) { return tensor.dtype.bits / 8; }
-
-// Elements in one slice of the dimensions from `begin` on.
-int64_t element_count(const DLTensor& tensor, int32_t begin = 0) {
-  return std::accumulate(tensor.shape + begin, tensor.shape + tensor.ndim, int64_t{1}, std::multiplies<>());
-}
-
-struct Dimension {
-  int64_t size, stride;
-};
-
-// The dimensions [begin, end) as one dimension of the same elements in the same order, if one stride reaches them all.
-std::optional<Dimension> collapse(const DLTensor& tensor, int32_t begin, int32_t end) {
-  if (end - begin == 1) return Dimension{tensor.shape[begin], tensor.strides[begin]};
-  Dimension whole{1, 1};
-  for (int32_t i = end - 1; i >= begin; --i) {
-    if (tensor.shape[i] == 1) continue;
-    if (whole.size == 1) whole.stride = tensor.strides[i];
-    if (tensor.strides[i] != whole.stride * whole.size && tensor.shape[i] != 0) return std::nullopt;
-    whole.size *= tensor.shape[i];
-  }
-  return whole;
-}
-
 // Leading dimensions as they are, the normalized ones as one: at least [1, cols].
 memory::desc rows_desc(const DLTensor& tensor, int32_t normalized_begin, const char* name) {
   const std::optional<Dimension> cols = collapse(tensor, normalized_begin, tensor.ndim);
@@ -163,64 +54,6 @@ memory::desc rows_desc(const DLTensor& tensor, int32_t normalized_begin, const c
   strides.push_back(cols->stride);
   return memory::desc(dims, data_type(tensor), strides);
 }
-
-memory wrap(const memory::desc& desc, const void* data) { return memory(desc, library().engine, const_cast<void*>(data)); }
-
-// Address of the element with this row-major index.
-char* element_address(const DLTensor& tensor, int64_t index) {
-  int64_t offset = 0;
-  for (int32_t i = tensor.ndim - 1; i >= 0; --i) {
-    offset += index % tensor.shape[i] * tensor.strides[i];
-    index /= tensor.shape[i];
-  }
-  return static_cast<char*>(tensor_data(tensor)) + offset * static_cast<int64_t>(item_size(tensor));
-}
-
-// A tensor as the dense vector that the primitive wants for scale, shift and their gradients: in place when it is one, else a copy.
-class DenseVector {
- public:
-  explicit DenseVector(const DLTensor& tensor) : tensor_(&tensor), count_(element_count(tensor)) {
-    const std::optional<Dimension> whole = collapse(tensor, 0, tensor.ndim);
-    if (!(whole && (whole->size <= 1 || whole->stride == 1))) copy_.resize(static_cast<size_t>(count_) * item_size(tensor));
-  }
-
-  void gather() {
-    if (!copy_.empty())
-      for (int64_t i = 0; i < count_; ++i) std::memcpy(&copy_[i * item_size(*tensor_)], element_address(*tensor_, i), item_size(*tensor_));
-  }
-  void scatter() const {
-    if (!copy_.empty())
-      for (int64_t i = 0; i < count_; ++i) std::memcpy(element_address(*tensor_, i), &copy_[i * item_size(*tensor_)], item_size(*tensor_));
-  }
-
-  memory as_memory() {
-    const memory::desc desc({count_}, data_type(*tensor_), memory::format_tag::a);
-    return wrap(desc, copy_.empty() ? tensor_data(*tensor_) : copy_.data());
-  }
-
- private:
-  const DLTensor* tensor_;
-  int64_t count_;
-  std::vector<char> copy_;
-};
-
-// Bytes of `count` ones.
-std::vector<char> dense_ones(DataType type, int64_t count) {
-  const double f64 = 1;
-  const float f32 = 1;
-  const uint16_t f16 = 0x3c00, bf16 = 0x3f80;  // sign 0, biased exponents 15 of 5 bits and 127 of 8 bits, significand 1.0
-  const void* one = &f32;
-  if (type == DataType::f64) one = &f64;
-  if (type == DataType::f16) one = &f16;
-  if (type == DataType::bf16) one = &bf16;
-  const size_t size = memory::data_type_size(type);
-  std::vector<char> bytes(static_cast<size_t>(count) * size);
-  for (int64_t i = 0; i < count; ++i) std::memcpy(&bytes[i * size], one, size);
-  return bytes;
-}
-
-// Memory that the library allocates itself: statistics, and results nobody asked for.
-memory scratch(const memory::desc& desc) { return memory(desc, library().engine); }
 
 // ---- the ops ----
 
@@ -256,11 +89,6 @@ Norm read_norm(const TargetCall& call, const DLTensor& x) {
                      std::to_string(element_count(x, norm.begin)) + ", as many as are normalized together");
   if (weight != nullptr || bias != nullptr) norm.scale_shift_type = data_type(weight != nullptr ? *weight : *bias);
   return norm;
-}
-
-void execute(const dnnl::primitive& primitive, const std::unordered_map<int, memory>& arguments) {
-  primitive.execute(library().stream, arguments);
-  library().stream.wait();
 }
 
 std::string forward(const TargetCall& call) {
@@ -380,6 +208,10 @@ std::string backward(const TargetCall& call) {
 std::string dispatch(const TargetCall& call) {
   if (call.op() == "layer_norm" || call.op() == "rms_norm") return forward(call);
   if (call.op() == "layer_norm_backward" || call.op() == "rms_norm_backward") return backward(call);
+  for (const char* family : {"group_norm", "instance_norm", "batch_norm"})
+    if (call.op() == family) return channel_forward(call);
+  for (const char* family : {"group_norm_backward", "instance_norm_backward", "batch_norm_backward"})
+    if (call.op() == family) return channel_backward(call);
   throw Unsupported("no op '" + std::string(call.op()) + "'");
 }
 
