@@ -205,6 +205,7 @@ Result<ExitStatus> run(const Options& o) {
   const auto outcome = o.guided ? fuzz_guided(*store, *options, parents, worst) : fuzz(*store, *options);
   if (!outcome) return Error{outcome.error()};
   if (!outcome->failed.empty() && !o.targets.empty()) return Error{"target " + outcome->failed[0].first + ": " + outcome->failed[0].second};
+  if (const auto status = write_worst_files(worst, o.out + "/worst"); !status) return Error{status.error()};
   const auto written = [&](const Finding& f) { return write_entry(f, o.out + "/bugzoo", options->targets); };
   if (const auto status = conclude(*store, *options, *outcome, written); !status) return Error{status.error()};
   auto announcements = settle(*store, *options, *life_cycle, written);
@@ -215,7 +216,6 @@ Result<ExitStatus> run(const Options& o) {
   if (!report) return Error{report.error()};
   report->seconds = outcome->seconds;  // of this run
   report->announcements = std::move(*announcements);
-  if (const auto status = write_worst_files(worst, o.out + "/worst"); !status) return Error{status.error()};
   if (const auto status = write_report_files(o.files, *report); !status) return Error{status.error()};
   if (o.json)
     fmt::print("{}\n", run_json(*report));

@@ -47,6 +47,16 @@ TEST(Guided, StartsFromKnownInputs) {
   EXPECT_NE(after.find(known.substr(0, known.find('\n'))), std::string::npos);
 }
 
+TEST(Guided, TheCorpusHoldsWhatIsKnown) {
+  const TemporaryDirectory dir;
+  EXPECT_EQ(guided(dir.path() + "/out", "64", {"--worst", NORMFUZZ_SOURCE_DIR "/corpus/worst"}), 0);
+  const auto corpus = read_file(NORMFUZZ_SOURCE_DIR "/corpus/worst/cpu.txt", std::size_t{1} << 24);
+  ASSERT_TRUE(corpus) << corpus.error();
+  const std::size_t begin = corpus->find("\nrms_norm f32 ") + 1;
+  const std::string line = corpus->substr(begin, corpus->find('\n', begin) - begin);
+  EXPECT_NE(worst_of(dir.path() + "/out", "cpu").find(line), std::string::npos);
+}
+
 TEST(Guided, FindsAMutant) {
   const TemporaryDirectory dir;
   EXPECT_EQ(guided(dir.path() + "/out", "256", {"--targets", "mutants:one_pass_variance"}), 1);
