@@ -34,8 +34,8 @@ void on_signal(int) {
 struct Options {
   std::vector<std::string> targets, more_targets, ops, dtypes;
   std::string time, shard = "0/1", out = "out", regime, corpus = NORMFUZZ_CORPUS_DIR;
-  std::uint64_t cases = 0, seed = 1, properties = 4;
-  std::int64_t jobs = 2;
+  std::uint64_t seed = 1, properties = 4;
+  std::int64_t cases = 0, jobs = 2;  // cases 0: not given
   double case_seconds = 10;
   bool guided = false, json = false, quiet = false;
   std::string worst;
@@ -67,7 +67,7 @@ Status set_shard(CampaignOptions& c, const std::string& text) {
 Result<CampaignOptions> campaign_options(const Options& o) {
   CampaignOptions c;
   c.seed = o.seed;
-  c.cases = o.cases;
+  c.cases = static_cast<std::uint64_t>(o.cases);
   c.properties = o.properties;
   c.jobs = static_cast<int>(o.jobs);
   c.out = o.out;
@@ -147,7 +147,7 @@ std::vector<std::string> arguments_of(const Options& o) {
   for (const std::string& op : o.ops) add("--ops", op);
   for (const std::string& dtype : o.dtypes) add("--dtypes", dtype);
   add("--regime", o.regime);
-  add("--cases", std::to_string(o.cases));
+  if (o.cases > 0) add("--cases", std::to_string(o.cases));
   add("--seed", std::to_string(o.seed));
   add("--properties", std::to_string(o.properties));
   add("--jobs", std::to_string(o.jobs));
@@ -205,7 +205,8 @@ Result<ExitStatus> run(const Options& o) {
   const auto outcome = o.guided ? fuzz_guided(*store, *options, parents, worst) : fuzz(*store, *options);
   if (!outcome) return Error{outcome.error()};
   if (!outcome->failed.empty() && !o.targets.empty()) return Error{"target " + outcome->failed[0].first + ": " + outcome->failed[0].second};
-  if (const auto status = write_worst_files(worst, o.out + "/worst"); !status) return Error{status.error()};
+  if (o.guided)
+    if (const auto status = write_worst_files(worst, o.out + "/worst"); !status) return Error{status.error()};
   const auto written = [&](const Finding& f) { return write_entry(f, o.out + "/bugzoo", options->targets); };
   if (const auto status = conclude(*store, *options, *outcome, written); !status) return Error{status.error()};
   auto announcements = settle(*store, *options, *life_cycle, written);
@@ -237,7 +238,7 @@ Action declare(OptionSet& options) {
   options.list("--dtypes", o->dtypes, "f64, f32, f16, bf16 (default: all)", true);
   options.text("--regime", o->regime, "only this regime of the generator");
   options.text("--time", o->time, "fuzz for this long: 60s, 10m, 2h (default 60s without --cases)");
-  options.natural("--cases", o->cases, "fuzz this many generated cases, rounded up to whole blocks");
+  options.integer("--cases", o->cases, 1, std::int64_t{1} << 60, "fuzz this many generated cases, rounded up to whole blocks");
   options.natural("--seed", o->seed, "the same seed gives the same cases on every machine");
   options.natural("--properties", o->properties, "put every so many-th case to a theorem, see `normfuzz theorems`; 0: none");
   options.text("--shard", o->shard, "this run's part of the campaign, I/N");

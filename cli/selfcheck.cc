@@ -90,7 +90,7 @@ Result<ExitStatus> run(const Options& o) {
 Action declare(OptionSet& options) {
   auto o = std::make_shared<Options>();
   options.text("--time", o->time, "How long: 60s, 10m, 2h");
-  options.integer("--climbs", o->climbs, 0, std::int64_t{1} << 40, "Climbs per op, dtype and contract instead of a time: reproducible");
+  options.integer("--climbs", o->climbs, 1, std::int64_t{1} << 40, "Climbs per op, dtype and contract instead of a time: reproducible");
   options.natural("--seed", o->seed, "Seed");
   options.integer("--jobs", o->jobs, 1, 1024, "Threads (default: one a core)");
   options.list("--ops", o->ops, "Only these operators", true);

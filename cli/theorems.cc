@@ -157,7 +157,7 @@ Action declare(OptionSet& options) {
   auto o = std::make_shared<Options>();
   options.text("--out", o->out, "The campaign whose counts are shown: a directory or a .db file; none is fine");
   options.list("--property", o->properties, "Only these", true);
-  options.integer("--check", o->check, 0, std::int64_t{1} << 40, "Check every property on so many small cases instead: no campaign");
+  options.integer("--check", o->check, 1, std::int64_t{1} << 40, "Check every property on so many small cases instead: no campaign");
   options.list("--target", o->targets, "With --check: on these targets (default cpu)", true);
   options.natural("--seed", o->seed, "Of the checks");
   options.integer("--jobs", o->jobs, 1, 1024, "Of the checks: threads (default: one a core)");

@@ -164,7 +164,8 @@ Result<LifeCycle> load_life_cycle(const std::vector<TargetChoice>& targets, cons
   }
   if (previous.empty()) return life_cycle;
   std::error_code ignored;
-  if (!std::filesystem::is_directory(previous, ignored)) return Error{previous + ": no such directory, expected that of an earlier run"};
+  if (!std::filesystem::is_directory(previous, ignored))
+    return Error{"--previous: " + previous + ": no such directory, expected that of an earlier run"};
   entries = read_entries(previous + "/bugzoo");
   if (!entries) return Error{entries.error()};
   for (StoredEntry& e : *entries)

@@ -35,7 +35,10 @@ TEST(Errors, Usage) {
   expect_refused({"cases", "--dtype", "f8"}, "f8");
   expect_refused({"cases", "--regime", "calm"}, "calm");
   expect_refused({"grade", "--ops", "softmax"}, "softmax");
+  expect_refused({"run", "--cases", "0"}, "--cases");
   expect_refused({"selfcheck", "--time", "soon"}, "--time");
+  expect_refused({"selfcheck", "--climbs", "0"}, "--climbs");
+  expect_refused({"theorems", "--check", "0"}, "--check");
   expect_refused({"selfcheck", "--contracts", "generous"}, "generous");
   expect_refused({"check", "--op", "layer_norm", "--y", "y.npy"}, "--x");
   expect_refused({"check", "--op", "layer_norm", "--x", "/nowhere.npy", "--y", "y.npy"}, "/nowhere.npy");
