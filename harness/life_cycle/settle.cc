@@ -20,6 +20,11 @@ struct Claim {
   std::string note;
 };
 
+// "onnxruntime 1.32.0"; kernels of our own give only a number as their version.
+std::string with_name(const std::string& target, const std::string& version) {
+  return version.empty() || (version[0] >= '0' && version[0] <= '9') ? target + " " + version : version;
+}
+
 // Hands out what the waivers cover, never more than their count.
 class Desk {
  public:
@@ -36,7 +41,8 @@ class Desk {
     for (const Waiver& w : of_target->second) {
       if (!w.names(claim.signature)) continue;
       if (!w.versions.contains(claim.version)) {
-        note(claim, fmt::format("waiver '{}' is for versions {}, not for {}", w.name, w.versions.text(), claim.version));
+        note(claim, fmt::format("waiver '{}' is for versions {}, not for {}", w.name, w.versions.text(),
+                                with_name(claim.signature.target, claim.version)));
       } else if (std::set<std::string>& used = used_[&w]; std::ssize(used) >= w.count && !used.contains(claim.signature.text())) {
         note(claim, fmt::format("waiver '{}' covers {} signature{} already, its count", w.name, w.count, w.count == 1 ? "" : "s"));
       } else {
@@ -67,14 +73,15 @@ Announcement about(const StoredEntry& entry, EntryState state, std::string messa
 }
 
 Announcement announce_fixed(const StoredEntry& entry, const std::string& version, const Desk& desk) {
-  std::string message = "no longer reproduces on " + version;
+  std::string message = "no longer reproduces on " + with_name(entry.status.signature.target, version);
   if (const Waiver* w = desk.holding(entry.status.signature, version)) message += fmt::format("; waiver '{}' still names it", w->name);
   return about(entry, EntryState::kFixed, std::move(message));
 }
 
 Announcement announce_shown(const StoredEntry& entry, const Claim& claim, const std::string& detail) {
   const bool known = claim.status == FindingStatus::kKnown;
-  std::string message = fmt::format("{} on {}", entry.status.status == FindingStatus::kFixed ? "is back" : "reproduces", claim.version);
+  std::string message = fmt::format("{} on {}", entry.status.status == FindingStatus::kFixed ? "is back" : "reproduces",
+                                    with_name(claim.signature.target, claim.version));
   if (!detail.empty()) message += ", " + detail;
   message += claim.note.empty() ? known ? "" : ", and no waiver names it" : "; " + claim.note;
   return about(entry, known ? EntryState::kKnown : EntryState::kNew, std::move(message));
