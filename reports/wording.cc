@@ -54,8 +54,9 @@ std::vector<const Finding*> findings_of(const CampaignReport& report, const Tall
 std::string law_text(std::string_view law) {
   if (law == "constant_row") return "constant row -> bias";
   if (law == "equal_rows") return "equal rows -> equal bits";
-  if (law == "batch_invariance") return "batch invariance";
-  return std::string(law);
+  std::string words(law);
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
 }
 
 std::string variants_of(const Finding& finding) {
