@@ -13,6 +13,10 @@ std::string joined(const std::vector<std::string>& words, std::string_view separ
   return fmt::format("{}", fmt::join(words, separator));
 }
 
+std::string rough_text(std::string_view target, std::string_view op, DType dtype, std::string_view law, FailureClass failure) {
+  return fmt::format("{} {} {} {} {}", target, op, name_of(dtype), law, name_of(failure));
+}
+
 // FNV-1a, 32 bits: tells apart long slugs that agree in their first characters.
 std::uint32_t hash_of(std::string_view text) {
   std::uint32_t h = 0x811c9dc5u;
@@ -36,9 +40,9 @@ std::string file_safe(std::string_view text) {
 
 }  // namespace
 
-std::string Candidate::rough_signature() const {
-  return fmt::format("{} {} {} {} {}", target, original.op, normfuzz::name_of(original.dtype()), law, normfuzz::name_of(failure));
-}
+std::string Candidate::rough_signature() const { return rough_text(target, original.op, original.dtype(), law, failure); }
+
+std::string Finding::rough_signature() const { return rough_text(target, op, dtype, law, failure); }
 
 std::string_view name_of(FindingStatus s) {
   static constexpr std::string_view kNames[] = {"new", "known", "fixed"};

@@ -61,6 +61,8 @@ struct Finding {
 
   Signature parts() const { return {target, op, dtype, law, failure, needs}; }
   std::string signature() const { return parts().text(); }
+  // Of the candidates that it can come from.
+  std::string rough_signature() const;
 };
 
 // The signature as a file name: lower-case letters, digits and hyphens, at most 80 characters; longer ones end in a hash of the rest.

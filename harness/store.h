@@ -73,13 +73,13 @@ class Store {
 
   // Joins campaigns of equal settings but for the shard into a new file, or onto one that merge made. The sum equals the
   // unsharded run over the same blocks; blocks that two of them share are counted once; findings whose candidate lost to an earlier one are
-  // dropped.
+  // dropped. Of a note, the first text that is not empty stands; that of a merge made onto where no other campaign has the note.
   static Status merge(std::span<const std::string> inputs, const std::string& output);
 
  private:
   struct State;
   class Merge;
-  static Status merge_into(Store& output, std::span<const Store> inputs);
+  static Status merge_into(Store& output, std::span<const Store> inputs, bool onto);
   static Result<Store> open_file(const std::string& path, const CampaignSettings& settings);
   explicit Store(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

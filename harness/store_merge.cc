@@ -15,11 +15,6 @@ CampaignSettings without_shard(CampaignSettings s) {
   return s;
 }
 
-// What Candidate::rough_signature says of the candidate that the finding was shrunk from.
-std::string rough_signature_of(const Finding& f) {
-  return Candidate{f.target, f.variant, f.shrunk, f.verdict, f.law, f.failure}.rough_signature();
-}
-
 void remove_database(const std::string& path) {
   std::error_code ignored;
   for (const char* suffix : {"", "-wal", "-shm", ".lock"}) fs::remove(path + suffix, ignored);
@@ -66,30 +61,46 @@ class Store::Merge {
     return Unit{};
   }
 
-  // After all candidates and sums: a finding stands if no earlier case of another input has the same rough signature.
-  void add_finding(const State& from, Finding f) {
-    const std::string rough = rough_signature_of(f);
-    const auto mine = from.examples.find(rough);
+  // After all candidates and sums: a finding stands if no earlier case has the same rough signature.
+  // It is new if it is so to one input, where another version ran or nobody waived it; what an `overridden` one says of that is outdated.
+  void add_finding(Finding f, bool overridden) {
+    if (f.status == FindingStatus::kNew && !overridden) news_.try_emplace(f.signature(), f.status_note);
+    const std::string rough = f.rough_signature();
     const auto best = std::as_const(into_.examples).find(rough);
-    if (mine != from.examples.end() && mine->second.first == f.first_index && best->second.first < f.first_index) return;
+    if (best != into_.examples.end() && best->second.first < f.first_index) return;
     if (const std::int64_t n = into_.occurrences(rough); n > 0) f.occurrences = n;
     const auto [it, fresh] = findings_.try_emplace(f.signature(), f);
     if (!fresh && f.first_index < it->second.first_index) it->second = std::move(f);
   }
 
-  Status write_findings() {
-    for (const auto& [signature, finding] : findings_)
+  // An empty text says that there is nothing to say of one input only. `overridden`: any text of an earlier input, an empty one too, is
+  // newer.
+  void add_notes(const std::map<std::string, std::string>& notes, bool overridden) {
+    for (const auto& [name, text] : notes)
+      if (const auto [it, fresh] = notes_.try_emplace(name, text); !fresh && it->second.empty() && !overridden) it->second = text;
+  }
+
+  Status write_findings_and_notes() {
+    for (auto& [signature, finding] : findings_) {
+      if (const auto news = news_.find(signature); news != news_.end()) {
+        finding.status = FindingStatus::kNew;
+        finding.status_note = news->second;
+      }
       if (const auto s = put(into_.database, finding); !s) return s;
+    }
+    for (const auto& [name, text] : notes_)
+      if (const auto s = into_.database.execute("INSERT INTO note VALUES (?1, ?2)", {name, text}); !s) return s;
     return Unit{};
   }
 
  private:
   State& into_;
   std::map<std::string, Finding> findings_;
+  std::map<std::string, std::string> news_, notes_;  // by signature: why it is new; by name
 };
 
-// Everything of `inputs` into the empty database of `output`.
-Status Store::merge_into(Store& output, std::span<const Store> inputs) {
+// Everything of `inputs` into the empty database of `output`; `onto`: the last one is what an earlier merge made.
+Status Store::merge_into(Store& output, std::span<const Store> inputs, bool onto) {
   State& into = *output.state_;
   return into.database.transaction([&]() -> Status {
     Merge merge(into);
@@ -99,15 +110,15 @@ Status Store::merge_into(Store& output, std::span<const Store> inputs) {
     }
     if (const auto s = merge.write_sums(); !s) return s;
     for (const Store& input : inputs) {
+      const bool overridden = onto && &input == &inputs.back();
       auto findings = input.findings();
       if (!findings) return Error{findings.error()};
-      for (Finding& f : *findings) merge.add_finding(*input.state_, std::move(f));
+      for (Finding& f : *findings) merge.add_finding(std::move(f), overridden);
       const auto notes = input.notes();
       if (!notes) return Error{notes.error()};
-      for (const auto& [name, text] : *notes)
-        if (const auto s = into.database.execute("INSERT OR IGNORE INTO note VALUES (?1, ?2)", {name, text}); !s) return s;
+      merge.add_notes(*notes, overridden);
     }
-    return merge.write_findings();
+    return merge.write_findings_and_notes();
   });
 }
 
@@ -138,7 +149,7 @@ Status Store::merge(std::span<const std::string> inputs, const std::string& outp
   remove_database(partial);
   {
     auto target = open_file(partial, settings);
-    Status status = target ? merge_into(*target, stores) : Status(Error{target.error()});
+    Status status = target ? merge_into(*target, stores, onto) : Status(Error{target.error()});
     if (!status) {
       remove_database(partial);
       return status;

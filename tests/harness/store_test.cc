@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "core/case_io.h"
+#include "harness/campaign.h"
 #include "harness/database.h"
 #include "tests/harness/sample_campaign.h"
 #include "tests/temporary_directory.h"
@@ -188,6 +189,56 @@ TEST(Store, FindingsReadBack) {
   EXPECT_EQ(back.outcome.memory.detail, f.outcome.memory.detail);
   ASSERT_TRUE(store.remove_finding(f.signature()));
   EXPECT_EQ(value_of(store.findings()).size(), 1u);
+}
+
+// conclude() without a target: what it does for candidates that earlier runs shrank.
+void conclude_again(Store& store) {
+  CampaignOptions options;
+  ASSERT_TRUE(conclude(store, options, {}, [](const Finding&) { return Unit{}; }));
+}
+
+std::int64_t occurrences_of(const std::vector<Finding>& findings) {
+  std::int64_t sum = 0;
+  for (const Finding& f : findings) sum += f.occurrences;
+  return sum;
+}
+
+TEST(Conclude, AFindingCountsBlocksThatComeLaterOnce) {
+  TemporaryDirectory directory;
+  Store store = opened(directory.path());
+  for (const std::uint64_t block : {0, 1, 2}) commit(store, block);
+  for (const Candidate& c : value_of(store.candidates())) ASSERT_TRUE(store.put_finding(sample_finding(c)));
+  const std::int64_t before = occurrences_of(value_of(store.findings()));
+  for (std::uint64_t block = 3; block < 20; ++block) commit(store, block);
+  std::map<std::string, std::int64_t> counted;
+  for (const Candidate& c : value_of(store.candidates())) counted[c.rough_signature()] = c.occurrences;
+  for (int run = 0; run < 2; ++run) {
+    conclude_again(store);
+    for (const Finding& f : value_of(store.findings())) EXPECT_EQ(f.occurrences, counted[f.rough_signature()]) << f.signature();
+    EXPECT_GT(occurrences_of(value_of(store.findings())), before);
+  }
+}
+
+TEST(Conclude, AFindingMakesRoomForThatOfASmallerCase) {
+  TemporaryDirectory directory;
+  Store store = opened(directory.path());
+  for (const std::uint64_t block : {7, 8, 9}) commit(store, block);
+  for (const Candidate& c : value_of(store.candidates())) {
+    Finding f = sample_finding(c);
+    f.needs = {"rows"};
+    ASSERT_TRUE(store.put_finding(f));
+  }
+  for (const std::uint64_t block : {0, 1, 2}) commit(store, block);  // a gap that the run before left
+  std::int64_t all = 0;
+  for (const Candidate& c : value_of(store.candidates())) {
+    ASSERT_TRUE(store.put_finding(sample_finding(c)));
+    all += c.occurrences;
+  }
+  ASSERT_GT(value_of(store.findings()).size(), value_of(store.candidates()).size());
+  conclude_again(store);
+  EXPECT_EQ(value_of(store.findings()).size(), value_of(store.candidates()).size());
+  EXPECT_EQ(occurrences_of(value_of(store.findings())), all);
+  for (const Finding& f : value_of(store.findings())) EXPECT_EQ(f.needs, sample_finding(value_of(store.candidates())[0]).needs);
 }
 
 TEST(Store, NotesAreKept) {
@@ -447,6 +498,49 @@ TEST(Merge, CopiesThatWentOnApartAreUnited) {
   }
   ASSERT_TRUE(Store::merge(std::vector{a, b}, output));
   EXPECT_EQ(picture(value_of(Store::open_for_reading(output))), reference({0, 1, 2, 3, 4, 7, 9}));
+}
+
+TEST(Merge, WhatOneShardSaysIsNotLostToOneThatSaysNothing) {
+  TemporaryDirectory directory;
+  const std::string a = directory.file("a"), b = directory.file("b"), output = directory.file("all.db");
+  const auto put = [&](const std::string& file, int shard, const std::string& said) {
+    Store store = opened(file, sample_settings(shard, 2));
+    ASSERT_TRUE(store.put_note("interrupted", said));
+  };
+  put(a, 0, "");
+  put(b, 1, "yes");
+  const auto said = [&] { return value_of(value_of(Store::open_for_reading(output)).notes())["interrupted"]; };
+  ASSERT_TRUE(Store::merge(std::vector{a, b}, output));
+  EXPECT_EQ(said(), "yes");
+  put(b, 1, "");  // it was continued to its end
+  ASSERT_TRUE(Store::merge(std::vector{b}, output));
+  EXPECT_EQ(said(), "");
+}
+
+TEST(Merge, NewsOfOneShardIsNews) {
+  TemporaryDirectory directory;
+  const std::string a = directory.file("a"), b = directory.file("b"), output = directory.file("all.db");
+  run_shard(a, 0, 2, 30);
+  run_shard(b, 1, 2, 30);
+  const auto waive = [](const std::string& file, int shard) {
+    Store store = opened(file, sample_settings(shard, 2));
+    for (Finding f : value_of(store.findings())) {
+      f.status = FindingStatus::kKnown;
+      ASSERT_TRUE(store.put_finding(f));
+    }
+  };
+  const auto news = [&] {
+    const std::vector<Finding> all = value_of(value_of(Store::open_for_reading(output)).findings());
+    EXPECT_FALSE(all.empty());
+    return std::count_if(all.begin(), all.end(), [](const Finding& f) { return f.status == FindingStatus::kNew; });
+  };
+  waive(a, 0);
+  std::size_t of_b = value_of(value_of(Store::open_for_reading(b)).findings()).size();
+  ASSERT_TRUE(Store::merge(std::vector{a, b}, output));
+  EXPECT_EQ(news(), static_cast<std::ptrdiff_t>(of_b));
+  waive(b, 1);
+  ASSERT_TRUE(Store::merge(std::vector{a, b}, output));
+  EXPECT_EQ(news(), 0);
 }
 
 TEST(Merge, RefusesWhatDoesNotBelongTogether) {
