@@ -58,8 +58,9 @@ std::string readme_text(const Entry& e, const Programs& programs);
 std::string status_text(const Entry& e);
 std::string lean_text(const Entry& e);
 
-// What the reader should know first: one line; as two lines of comment.
+// What the reader should know first, and the version that it was seen with: one line each; both as lines of comment.
 std::string title_of(const Entry& e);
+std::string seen_with(const Entry& e);
 std::string title_lines(const Entry& e, std::string_view comment);
 // `directory` is the entry's own, for files on the way.
 Programs repro_programs(const Entry& e, const std::string& directory);

@@ -141,7 +141,6 @@ Words words_of(const Entry& e) {
   const Case& c = e.finding.shrunk;
   const NamedTensors outputs = find_op(c.op)->output_layouts(c);
   return {
-      {"@TITLE@", title_lines(e, "//")},
       {"@COMMON@", kCommon},
       {"@ENVIRONMENT@", environment(e)},
       {"@OP@", c.op},
@@ -153,6 +152,7 @@ Words words_of(const Entry& e) {
       {"@NORMALIZED_AXIS@", fmt::format("{}", row_axis(c))},
       {"@EXACT@", listed(e, &ElementEvidence::exact)},
       {"@ALLOWED@", listed(e, &ElementEvidence::allowed)},
+      {"@TITLE@", title_lines(e, "//")},  // last: a message may hold any of these words
   };
 }
 

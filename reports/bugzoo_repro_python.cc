@@ -48,11 +48,10 @@ std::string description(const Entry& e) {
                                       hex_from_value(v.allowed));
   std::string elements;
   for (const auto& [name, list] : expected) elements += fmt::format("{}{}: [{}]", elements.empty() ? "" : ", ", json_text(name), list);
-  const std::string seen = e.finding.version.empty() ? e.label : e.finding.version;
   return fmt::format(
       "{{\"title\": {}, \"seen\": {}, \"module\": {}, \"library\": {}, \"environment\": {}, \"shows\": \"{}\", \"outputs\": [{}],\n"
       "\"expected\": {{{}}},\n\"case\": {}}}\n",
-      json_text(title_of(e)), json_text(seen), json_text(e.python_source), json_text(worker_directory() + "/normfuzz_target.py"),
+      json_text(title_of(e)), json_text(seen_with(e)), json_text(e.python_source), json_text(worker_directory() + "/normfuzz_target.py"),
       object_of(e.environment), name_of(e.shows()), outputs, elements, write_case(c));
 }
 

@@ -136,6 +136,19 @@ TEST(BugZoo, ProgramsCarryTheCase) {
   expect_contains(python, hex_from_value(f.judgement.evidence[0].exact));
 }
 
+// A version and an explanation come from a target: no line of a program may be theirs.
+TEST(BugZoo, ProgramsQuoteWhatATargetSays) {
+  const TemporaryDirectory place;
+  Finding f = one_feature("mine");
+  f.version = "1.0\necho version \\";
+  f.explanation = "needs\r\necho explanation \\";
+  f.variant = "a'; echo variant; '";
+  ASSERT_TRUE(write_entry(f, place.file("zoo"), targets_folder(place)));
+  const std::string script = text_of(place.file("zoo/" + f.slug) + "/repro.sh");
+  for (const char* line : {"\necho version", "\necho explanation", "\\\n"}) EXPECT_EQ(script.find(line), std::string::npos) << script;
+  expect_contains(script, "--target 'mine:a'\\''; echo variant; '\\'''\n");
+}
+
 TEST(BugZoo, TargetsWithoutTemplateAreRunByNormfuzz) {
   const TemporaryDirectory place;
   const Finding f = one_feature("mine");
