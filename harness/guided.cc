@@ -146,8 +146,11 @@ class GuidedRun {
  public:
   GuidedRun(Store& store, const CampaignOptions& options, Climbs& climbs, CampaignOutcome& outcome)
       : store_(store), options_(options), climbs_(climbs), outcome_(outcome) {
-    std::vector<std::size_t> order(climbs.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < climbs.size(); ++i)
+      if (std::any_of(options.targets.begin(), options.targets.end(),
+                      [&](const auto& t) { return t.label() == climbs[i]->choice().label(); }))
+        order.push_back(i);
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return climbs[a]->rounds() < climbs[b]->rounds(); });
     waiting_.assign(order.begin(), order.end());
     const std::uint64_t in_a_round = kRoundCases * climbs.size();
@@ -234,7 +237,8 @@ Result<CampaignOutcome> fuzz_guided(Store& store, const CampaignOptions& options
   CampaignOutcome outcome;
   const auto running = start_targets(options, outcome);
   if (!running) return Error{running.error()};
-  Climbs climbs = climbs_of(*running, parents);
+  // Of all targets: a climb has the same blocks in every run, whichever targets could start.
+  Climbs climbs = climbs_of(options, parents);
   if (climbs.empty()) return Error{"--guided: none of the targets offers any of these ops and dtypes"};
   if (const auto status = restore(store, climbs); !status) return Error{status.error()};
   if (const auto status = GuidedRun(store, *running, climbs, outcome).run(worker_limits_of(options)); !status) return Error{status.error()};
