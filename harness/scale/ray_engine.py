@@ -168,7 +168,7 @@ def request_of(options):
     """What a task asks of Ray: a core per thread, and the largest amount that one of the targets needs of everything else."""
     request = {"num_cpus": options.jobs, "resources": {}}
     for text in options.resource:
-        name, amount = text.split(":")
+        name, amount = text.rsplit(":", 1)
         if name == "GPU":
             request["num_gpus"] = max(request.get("num_gpus", 0), float(amount))
         else:
@@ -194,7 +194,7 @@ def start_ray(options, scratch):
         ray.init(**common)
         cores = int(ray.cluster_resources().get("CPU", 0))
         return ray, options.workers or max(1, cores // options.jobs)
-    own = {name: float(amount) for name, amount in (text.split(":") for text in options.resource) if name != "GPU"}
+    own = {name: float(amount) for name, amount in (text.rsplit(":", 1) for text in options.resource) if name != "GPU"}
     ray.init(
         address="local",
         num_cpus=options.workers * options.jobs,
