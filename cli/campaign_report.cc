@@ -4,16 +4,19 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "cli/target_choice.h"
 #include "core/hex_float.h"
+#include "harness/record.h"
 #include "reports/formats.h"
 
 namespace normfuzz {
 namespace {
 
 // Names of notes in the store; an empty text is as good as none.
-constexpr std::string_view kVersion = "version of ", kSkipped = "skipped ", kSeconds = "seconds", kInterrupted = "interrupted";
+constexpr std::string_view kVersion = "version of ", kSkipped = "skipped ", kSeconds = "seconds", kInterrupted = "interrupted",
+                           kEarlier = "earlier entry ";
 
 std::string note_of(const std::map<std::string, std::string>& notes, std::string_view name) {
   const auto it = notes.find(std::string(name));
@@ -37,14 +40,39 @@ std::vector<ReportedTarget> targets_of(const std::map<std::string, std::string>&
   return took_part;
 }
 
+// With the state in the name: shards that disagree about an entry keep what each of them says.
+std::string earlier_prefix(EntryState state) { return fmt::format("{}{}: ", kEarlier, name_of(state)); }
+
+// Of each entry what is worst, and in that order.
+Result<std::vector<Announcement>> announcements_of(const std::map<std::string, std::string>& notes, const std::string& path) {
+  std::vector<Announcement> out;
+  std::set<std::string> said;
+  for (const EntryState state : {EntryState::kNew, EntryState::kKnown, EntryState::kFixed, EntryState::kNotApplicable}) {
+    const std::string prefix = earlier_prefix(state);
+    for (const auto& [name, text] : notes) {
+      if (text.empty() || !name.starts_with(prefix) || !said.insert(name.substr(prefix.size())).second) continue;
+      const auto document = JsonDocument::parse(text, path + ": note " + name);
+      if (!document) return Error{document.error()};
+      RecordReader in(path + ": note " + name);
+      out.push_back({name.substr(prefix.size()), in.text(document->root(), "target"), state, in.text(document->root(), "message"),
+                     in.text(document->root(), "directory")});
+      if (!in.ok()) return Error{in.error()};
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
-Status remember_run(Store& store, const CampaignOutcome& outcome) {
+Status remember_run(Store& store, const CampaignOutcome& outcome, const std::vector<Announcement>& announcements) {
   const auto before = store.notes();
   if (!before) return Error{before.error()};
   std::map<std::string, std::string> notes;
   for (const auto& [name, text] : *before)
-    if (name.starts_with(kSkipped)) notes[name] = "";  // perhaps set up since
+    if (name.starts_with(kSkipped) || name.starts_with(kEarlier)) notes[name] = "";  // perhaps set up or repaired since
+  for (const Announcement& a : announcements)
+    notes[earlier_prefix(a.status) + a.slug] =
+        RecordWriter().text("target", a.target).text("message", a.message).text("directory", a.directory).finish();
   if (const auto known = built_targets())
     for (const Target& t : *known)
       if (!t.unavailable.empty()) notes[std::string(kSkipped) + t.name] = t.unavailable;
@@ -75,12 +103,23 @@ Result<CampaignReport> report_of(const Store& store, const std::string& out) {
   const auto notes = store.notes();
   if (!notes) return Error{notes.error()};
   r.targets = targets_of(*notes);
+  auto announcements = announcements_of(*notes, store.path());
+  if (!announcements) return Error{announcements.error()};
+  r.announcements = std::move(*announcements);
   r.interrupted = !note_of(*notes, kInterrupted).empty();
   r.seconds = seconds_of(*notes);
   const auto seconds = store.seconds();  // of all shards, and where a killed run left no note
   if (seconds && (r.shard == CampaignSettings::kMerged || r.seconds == 0)) r.seconds = *seconds;
   r.out_directory = out;
   return r;
+}
+
+void remove_lost_entries(const std::vector<Finding>& before, const std::vector<Finding>& now, const std::string& out) {
+  std::set<std::string> kept;
+  for (const Finding& f : now) kept.insert(f.slug);
+  std::error_code ignored;
+  for (const Finding& f : before)
+    if (!kept.contains(f.slug)) std::filesystem::remove_all(std::filesystem::path(out) / "bugzoo" / f.slug, ignored);
 }
 
 bool is_version_note(std::string_view name) { return name.starts_with(kVersion); }
@@ -91,9 +130,7 @@ Result<std::vector<Candidate>> open_candidates(const Store& store) {
   const auto findings = store.findings();
   if (!findings) return Error{findings.error()};
   std::erase_if(*candidates, [&](const Candidate& c) {
-    return std::any_of(findings->begin(), findings->end(), [&](const Finding& f) {
-      return f.target == c.target && f.op == c.original.op && f.dtype == c.original.dtype() && f.law == c.law && f.failure == c.failure;
-    });
+    return std::any_of(findings->begin(), findings->end(), [&](const Finding& f) { return f.rough_signature() == c.rough_signature(); });
   });
   return candidates;
 }

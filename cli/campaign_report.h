@@ -7,15 +7,19 @@
 
 #include "cli/command.h"
 #include "harness/campaign.h"
+#include "harness/life_cycle/settle.h"
 #include "reports/report.h"
 
 namespace normfuzz {
 
-// What reports say about a run beside its results: versions, targets that did not take part, seconds.
-Status remember_run(Store& store, const CampaignOutcome& outcome);
+// What reports say about a run beside its results: versions, targets that did not take part, seconds, what became of earlier entries.
+Status remember_run(Store& store, const CampaignOutcome& outcome, const std::vector<Announcement>& announcements);
 
 // `out`: the campaign's directory, below which its entries lie.
 Result<CampaignReport> report_of(const Store& store, const std::string& out);
+
+// Removes the entries of `before` that none of `now` has: their findings lost to one of an earlier case.
+void remove_lost_entries(const std::vector<Finding>& before, const std::vector<Finding>& now, const std::string& out);
 
 // Of a note that says the version of a target.
 bool is_version_note(std::string_view name);

@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <set>
 
 #include "cli/campaign_report.h"
 #include "cli/command.h"
@@ -13,6 +11,7 @@
 #include "reports/bugzoo.h"
 #include "reports/json.h"
 #include "reports/text.h"
+#include "reports/wording.h"
 
 namespace normfuzz {
 namespace {
@@ -27,27 +26,16 @@ struct Options {
 
 void warn(const std::string& text) { fmt::print(stderr, "normfuzz: {}\n", text); }
 
-std::set<std::string> slugs_of(const std::vector<Finding>& findings) {
-  std::set<std::string> slugs;
-  for (const Finding& f : findings) slugs.insert(f.slug);
-  return slugs;
-}
-
-// Of what an earlier merge left in `out`; none if there is nothing.
-std::set<std::string> earlier_slugs(const std::string& out) {
+// What an earlier merge left in `out`; none if there is nothing.
+std::vector<Finding> earlier_findings(const std::string& out) {
   const auto store = Store::open_for_reading(out);
   const auto findings = store ? store->findings() : Error{""};
-  return findings ? slugs_of(*findings) : std::set<std::string>{};
+  return findings ? *findings : std::vector<Finding>{};
 }
 
-// A finding that lost to one of an earlier case leaves no entry behind.
-Status write_entries(const std::vector<Finding>& findings, const std::set<std::string>& earlier, const std::string& out) {
+Status write_entries(const std::vector<Finding>& findings, const std::string& out) {
   for (const Finding& f : findings)
     if (const auto status = write_entry(f, out + "/bugzoo"); !status) return status;
-  const std::set<std::string> now = slugs_of(findings);
-  std::error_code ignored;
-  for (const std::string& slug : earlier)
-    if (!now.contains(slug)) fs::remove_all(fs::path(out) / "bugzoo" / slug, ignored);
   return Unit{};
 }
 
@@ -82,13 +70,14 @@ Result<ExitStatus> merge(const Options& o) {
   std::error_code error;
   fs::create_directories(o.out, error);
   if (error) return Error{"--out: cannot create " + o.out + ": " + error.message()};
-  const std::set<std::string> earlier = earlier_slugs(o.out);
+  const std::vector<Finding> earlier = earlier_findings(o.out);
   if (const auto status = Store::merge(o.inputs, o.out + "/campaign.db"); !status) return Error{status.error()};
   const auto store = Store::open_for_reading(o.out);
   if (!store) return Error{store.error()};
   const auto report = report_of(*store, o.out);
   if (!report) return Error{report.error()};
-  if (const auto status = write_entries(report->findings, earlier, o.out); !status) return Error{status.error()};
+  if (const auto status = write_entries(report->findings, o.out); !status) return Error{status.error()};
+  remove_lost_entries(earlier, report->findings, o.out);
   const auto open = open_candidates(*store);
   if (!open) return Error{open.error()};
   if (o.json)
@@ -103,9 +92,7 @@ Result<ExitStatus> merge(const Options& o) {
   if (!open->empty())
     warn(fmt::format("{} divergences are not shrunk yet: a shard was stopped early; repeat its run to the end, then merge again",
                      open->size()));
-  const bool news = !open->empty() || std::any_of(report->findings.begin(), report->findings.end(),
-                                                  [](const Finding& f) { return f.status == FindingStatus::kNew; });
-  return news ? ExitStatus::kDivergence : ExitStatus::kClean;
+  return !open->empty() || has_news(*report) ? ExitStatus::kDivergence : ExitStatus::kClean;
 }
 
 Action declare(OptionSet& options) {

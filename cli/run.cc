@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -14,12 +13,14 @@
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/guided_files.h"
+#include "cli/selection.h"
 #include "cli/target_choice.h"
 #include "harness/campaign.h"
 #include "harness/life_cycle/settle.h"
 #include "reports/bugzoo.h"
 #include "reports/json.h"
 #include "reports/text.h"
+#include "reports/wording.h"
 
 namespace normfuzz {
 namespace {
@@ -43,17 +44,6 @@ struct Options {
   EngineOptions engine;
 };
 
-// "90", "60s", "10m", "2h" -> seconds.
-Result<double> seconds_of(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string unit(end, text.data() + text.size());
-  const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-  if (error != std::errc{} || factor == 0 || !(value > 0))
-    return Error{"--time: '" + text + "', expected a duration such as 60s, 10m or 2h"};
-  return value * factor;
-}
-
 Status set_shard(CampaignOptions& c, const std::string& text) {
   int i = 0, n = 0;
   char rest = 0;
@@ -74,24 +64,19 @@ Result<CampaignOptions> campaign_options(const Options& o) {
   c.case_seconds = o.case_seconds;
   c.stop = &stop_requested;
   if (!o.time.empty()) {
-    const auto seconds = seconds_of(o.time);
+    const auto seconds = seconds_from("--time", o.time);
     if (!seconds) return Error{seconds.error()};
     c.seconds = *seconds;
   }
   if (auto status = set_shard(c, o.shard); !status) return Error{status.error()};
-  for (const std::string& op : o.ops) {
-    if (!find_op(op)) return Error{"--ops: '" + op + "' is not an op; `normfuzz ops` lists them"};
-    c.ops.push_back(op);
-  }
-  for (const std::string& name : o.dtypes) {
-    const auto d = dtype_from_name(name);
-    if (!d) return Error{"--dtypes: '" + name + "', expected f64, f32, f16 or bf16"};
-    c.dtypes.push_back(*d);
-  }
+  auto ops = selected_ops("--ops", o.ops);
+  if (!ops) return Error{ops.error()};
+  c.ops = std::move(*ops);
+  auto dtypes = selected_dtypes("--dtypes", o.dtypes);
+  if (!dtypes) return Error{dtypes.error()};
+  c.dtypes = std::move(*dtypes);
+  if (auto status = check_regime("--regime", o.regime); !status) return Error{status.error()};
   c.generator.regime = o.regime;
-  const auto& regimes = all_regimes();
-  if (!o.regime.empty() && std::none_of(regimes.begin(), regimes.end(), [&](const RegimeInfo& r) { return r.name == o.regime; }))
-    return Error{"--regime: '" + o.regime + "' is not a regime; `normfuzz regimes` lists them"};
   auto targets = choose_from(o.targets);
   if (!targets) return Error{targets.error()};
   c.targets = std::move(*targets);
@@ -152,12 +137,9 @@ std::vector<std::string> arguments_of(const Options& o) {
   add("--properties", std::to_string(o.properties));
   add("--jobs", std::to_string(o.jobs));
   add("--case-seconds", fmt::format("{}", o.case_seconds));
+  add("--corpus", o.corpus);
+  add("--previous", o.files.previous);
   return out;
-}
-
-bool has_news(const CampaignReport& r) {
-  return std::any_of(r.findings.begin(), r.findings.end(), [](const Finding& f) { return f.status == FindingStatus::kNew; }) ||
-         std::any_of(r.announcements.begin(), r.announcements.end(), [](const Announcement& a) { return a.status == EntryState::kNew; });
 }
 
 void install_signal_handlers() {
@@ -207,16 +189,18 @@ Result<ExitStatus> run(const Options& o) {
   if (!outcome->failed.empty() && !o.targets.empty()) return Error{"target " + outcome->failed[0].first + ": " + outcome->failed[0].second};
   if (o.guided)
     if (const auto status = write_worst_files(worst, o.out + "/worst"); !status) return Error{status.error()};
+  const auto before = store->findings();
+  if (!before) return Error{before.error()};
   const auto written = [&](const Finding& f) { return write_entry(f, o.out + "/bugzoo", options->targets); };
   if (const auto status = conclude(*store, *options, *outcome, written); !status) return Error{status.error()};
-  auto announcements = settle(*store, *options, *life_cycle, written);
+  const auto announcements = settle(*store, *options, *life_cycle, written);
   if (!announcements) return Error{announcements.error()};
   bar.clear();
-  if (const auto status = remember_run(*store, *outcome); !status) return Error{status.error()};
+  if (const auto status = remember_run(*store, *outcome, *announcements); !status) return Error{status.error()};
   auto report = report_of(*store, o.out);
   if (!report) return Error{report.error()};
+  remove_lost_entries(*before, report->findings, o.out);
   report->seconds = outcome->seconds;  // of this run
-  report->announcements = std::move(*announcements);
   if (const auto status = write_report_files(o.files, *report); !status) return Error{status.error()};
   if (o.json)
     fmt::print("{}\n", run_json(*report));

@@ -13,9 +13,9 @@ namespace {
 struct Section {
   const char *anchor, *name;
 };
-constexpr Section kSections[] = {{"findings", "Findings"},          {"since", "Since the last run"}, {"grades-of-targets", "Grades"},
-                                 {"errors", "Error against bound"}, {"growth", "Width and scale"},   {"coverage", "Coverage"},
-                                 {"properties", "Theorems"},        {"targets", "Targets"}};
+constexpr Section kSections[] = {{"findings", "Findings"},        {"earlier", "Earlier entries"},    {"since", "Since the last run"},
+                                 {"grades-of-targets", "Grades"}, {"errors", "Error against bound"}, {"growth", "Width and scale"},
+                                 {"coverage", "Coverage"},        {"properties", "Theorems"},        {"targets", "Targets"}};
 
 std::string figure(std::string_view name, const std::string& value, std::string_view tone) {
   return fmt::format("<div><dt>{}</dt><dd class=\"{}\">{}</dd></div>\n", name, tone, value);
@@ -25,8 +25,7 @@ std::string summary(const HtmlContext& c) {
   const CampaignReport& r = c.report;
   std::int64_t news = 0, known = 0;
   for (const Finding& f : r.findings) (is_news(f) ? news : known) += 1;
-  std::string out = fmt::format(
-      "<h1>{}</h1>\n", news == 0 ? "normfuzz: nothing new" : fmt::format("normfuzz: {} new finding{}", news, news == 1 ? "" : "s"));
+  std::string out = fmt::format("<h1>normfuzz: {}</h1>\n", news_text(r));
   std::size_t took_part = 0;
   for (const ReportedTarget& t : r.targets) took_part += t.skipped.empty();
   out += fmt::format("<p class=quiet>{}{} target{}, seed {}{}, {:.0f} s of fuzzing</p>\n",
@@ -67,6 +66,20 @@ std::string since_section(const HtmlContext& c) {
   return out + (lists.empty() ? "<p>Neither run has a finding.</p>\n" : lists) + "</section>\n";
 }
 
+std::string earlier_section(const HtmlContext& c) {
+  std::string rows;
+  for (const Announcement& a : c.report.announcements) {
+    const char* tone = a.status == EntryState::kNew ? "bad" : a.status == EntryState::kFixed ? "good" : "quiet";
+    rows += fmt::format("<tr><td data-v={}><span class=\"status {}\">{}</span><td class=k>{}<td class=k>{}<td class=wide>{}\n",
+                        static_cast<int>(a.status), tone, name_of(a.status), html_text(a.slug), html_text(a.target), html_text(a.message));
+  }
+  if (rows.empty()) return "";
+  return "<section><h2 id=earlier>Entries of earlier runs</h2>\n" +
+         html_table(
+             {"earlier-table", "Adopted findings and those of the last run, tried again", {"Status", "Entry", "Target", "What"}, rows}) +
+         "</section>\n";
+}
+
 std::string navigation(const std::string& body) {
   std::string out = "<nav aria-label=Sections><ul>\n";
   for (const Section& s : kSections)
@@ -80,8 +93,8 @@ std::string html(const CampaignReport& report, const std::string& entries) {
   auto targets = load_targets(folder);
   const HtmlContext c{report, entries, changes_of(report), targets ? std::move(*targets) : std::vector<Target>{}, folder};
   const std::string body = "<section><h2 id=findings>Findings</h2>\n" + finding_overview(c) + finding_sections(c) + "</section>\n" +
-                           since_section(c) + grade_section(c) + regime_section(c) + growth_section(c) + coverage_section(c) +
-                           property_section(c) + law_section(c) + target_section(c);
+                           earlier_section(c) + since_section(c) + grade_section(c) + regime_section(c) + growth_section(c) +
+                           coverage_section(c) + property_section(c) + law_section(c) + target_section(c);
   std::string out =
       "<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n<title>normfuzz report</title>\n"
       "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n"

@@ -23,15 +23,16 @@ std::string describe(const Finding& f, const std::string& entries) {
 
 std::string failure(const std::vector<const Finding*>& findings, const OpTally& t, const std::string& entries) {
   std::string message, body;
+  std::string_view type = "violation";
   for (const Finding* f : findings) {
     if (!is_news(*f)) continue;
+    if (body.empty()) type = name_of(f->verdict);
     message += (message.empty() ? "" : "; ") + (f->explanation.empty() ? f->judgement.detail : f->explanation);
     body += describe(*f, entries);
   }
   if (findings.empty() && t.violations() > 0) message = body = fmt::format("{} violations that have not been shrunk yet", t.violations());
-  if (message.empty()) return "";
-  return fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n",
-                     findings.empty() ? "violation" : name_of(findings.front()->verdict), xml_attribute(message), html_text(body));
+  if (body.empty()) return "";
+  return fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n", type, xml_attribute(message), html_text(body));
 }
 
 // Why nothing was judged.
@@ -67,6 +68,19 @@ void add_test(Suite& suite, const CampaignReport& report, const TallyKey& key, c
   suite.skipped += failed.empty() && !ran;
 }
 
+// An entry of an earlier run is a test of its own.
+void add_entry(Suite& suite, const Announcement& a) {
+  const std::string name = fmt::format("classname=\"{}\" name=\"{}\"", xml_attribute(a.target), xml_attribute("entry " + a.slug));
+  const std::string message = xml_attribute(a.message);
+  std::string result = fmt::format("      <system-out>{}: {}</system-out>\n", name_of(a.status), html_text(a.message));
+  if (a.status == EntryState::kNew) result.insert(0, fmt::format("      <failure type=\"entry\" message=\"{}\"/>\n", message));
+  if (a.status == EntryState::kNotApplicable) result.insert(0, fmt::format("      <skipped message=\"{}\"/>\n", message));
+  suite.cases += fmt::format("    <testcase {}>\n{}    </testcase>\n", name, result);
+  ++suite.tests;
+  suite.failures += a.status == EntryState::kNew;
+  suite.skipped += a.status == EntryState::kNotApplicable;
+}
+
 std::string version_of(const CampaignReport& report, const std::string& label) {
   for (const ReportedTarget& t : report.targets)
     if (t.label == label && !t.version.empty())
@@ -83,6 +97,7 @@ std::string junit(const CampaignReport& report, const std::string& entries) {
                                    xml_attribute(t.label), xml_attribute(t.skipped)),
                        1, 0, 1};
   }
+  for (const Announcement& a : report.announcements) add_entry(suites[a.target], a);
   Suite all;
   for (const auto& [label, suite] : suites) {
     all.cases += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\">\n{}{}  </testsuite>\n",

@@ -79,9 +79,8 @@ std::vector<std::string> grade_lines(const CampaignReport& report) {
   return lines;
 }
 
-std::string headline(const CampaignReport& r, std::size_t news) {
-  std::string out =
-      fmt::format("## normfuzz: {}\n\n", news == 0 ? "nothing new" : fmt::format("{} new finding{}", news, news == 1 ? "" : "s"));
+std::string headline(const CampaignReport& r) {
+  std::string out = fmt::format("## normfuzz: {}\n\n", news_text(r));
   out += fmt::format("{}{} runs of generated cases in {:.0f} s, seed {}{}: {} certified, {} violations.\n",
                      r.interrupted ? "Interrupted, everything saved. " : "", grouped(r.tally.cases()), r.seconds, r.seed,
                      r.shards == 1 ? "" : ", shard " + shard_text(r), grouped(r.tally.certified()), grouped(r.tally.violations()));
@@ -92,6 +91,15 @@ std::string headline(const CampaignReport& r, std::size_t news) {
                        c.unasked.empty() ? "" : fmt::format(", {} not asked this time", c.unasked.size()));
   }
   return out;
+}
+
+// Of earlier runs: those that are news, or all others but the known ones, which show as before.
+std::vector<std::string> entry_lines(const CampaignReport& r, bool news) {
+  std::vector<std::string> lines;
+  for (const Announcement& a : r.announcements)
+    if ((a.status == EntryState::kNew) == news && a.status != EntryState::kKnown)
+      lines.push_back(fmt::format("- {} {}: {}\n", name_of(a.status), code(a.slug), markdown_text(shortened(a.message))));
+  return lines;
 }
 
 std::vector<std::string> target_lines(const CampaignReport& r) {
@@ -108,13 +116,15 @@ std::string markdown(const CampaignReport& report, const std::string& entries_fr
   std::vector<const Finding*> news, rest;
   for (const Finding& f : report.findings) (is_news(f) ? news : rest).push_back(&f);
   const Changes changes = changes_of(report);
-  std::string out = headline(report, news.size());
+  std::string out = headline(report);
   Room room(kMostBytes - out.size());
   out += room.take("\n" + std::string(kFindingHead), finding_lines(news, entries), "", "new findings");
+  out += room.take("\n", entry_lines(report, true), "", "new entries");
   out += room.take(folded(fmt::format("{} known", rest.size())) + std::string(kFindingHead), finding_lines(rest, entries), "\n</details>\n",
                    "known findings");
   out += room.take(folded(fmt::format("{} no longer seen", changes.gone.size())) + std::string(kFindingHead),
                    finding_lines(changes.gone, entries), "\n</details>\n", "findings that are gone");
+  out += room.take(folded("Other entries of earlier runs"), entry_lines(report, false), "\n</details>\n", "entries");
   out += room.take(folded("Grades: the strictest contract that no sampled case broke") +
                        "| target | op | f64 | f32 | f16 | bf16 |\n|---|---|---|---|---|---|\n",
                    grade_lines(report), "\n</details>\n", "grades");

@@ -18,6 +18,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kEntryRule = "entry.shows";
+
 Json text(std::string_view s) { return clean_text(s); }
 Json message(std::string_view s) { return {{"text", text(s)}}; }
 
@@ -74,10 +76,10 @@ Json rule_of(const Finding& f) {
           {"properties", std::move(properties)}};
 }
 
-// FNV-1a, 64 bits, of the signature.
-std::string fingerprint_of(const Finding& f) {
+// FNV-1a, 64 bits.
+std::string fingerprint_of(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325u;
-  for (const char ch : f.signature()) h = (h ^ static_cast<unsigned char>(ch)) * 0x100000001b3u;
+  for (const char ch : text) h = (h ^ static_cast<unsigned char>(ch)) * 0x100000001b3u;
   return fmt::format("{:016x}", h);
 }
 
@@ -98,7 +100,7 @@ Json result_of(const Finding& f, const std::string& state, const std::string& en
                  {"level", level_of(f)},
                  {"message", message(what.empty() ? who : who + ": " + what)},
                  {"locations", {{{"physicalLocation", std::move(place)}, {"logicalLocations", {{{"fullyQualifiedName", text(who)}}}}}}},
-                 {"partialFingerprints", {{"normfuzzSignature/v1", fingerprint_of(f)}}}};
+                 {"partialFingerprints", {{"normfuzzSignature/v1", fingerprint_of(f.signature())}}}};
   if (!state.empty()) result["baselineState"] = state;
   if (f.status == FindingStatus::kKnown) result["suppressions"] = {{{"kind", "external"}, {"status", "accepted"}}};
   result["occurrenceCount"] = std::max<std::int64_t>(f.occurrences, 1);
@@ -106,6 +108,36 @@ Json result_of(const Finding& f, const std::string& state, const std::string& en
                           {"bugFamily", text(f.bug_family)}, {"version", text(f.version)},    {"signature", text(f.signature())},
                           {"firstSeed", f.first_seed},       {"firstIndex", f.first_index},   {"firstRegime", text(f.first_regime)}};
   return result;
+}
+
+// An entry of an earlier run that is news: it shows, and nobody waived it.
+Json entry_rule() {
+  const char* help = "Reproduce with `normfuzz repro ENTRY`; docs/life-cycle.md says how an entry is waived.";
+  return {
+      {"id", kEntryRule},
+      {"name", pascal_case(kEntryRule)},
+      {"shortDescription", message("A finding of an earlier run shows, and no waiver covers it")},
+      {"fullDescription", message("A finding that was adopted, or that the last run left behind, was tried again on the version that is "
+                                  "installed: it shows there, and no waiver of its target covers it.")},
+      {"help", {{"text", help}, {"markdown", help}}},
+      {"defaultConfiguration", {{"level", "error"}}},
+      {"properties", {{"tags", {"correctness", "numerics"}}, {"precision", "very-high"}, {"problem.severity", "error"}}}};
+}
+
+Json entry_result(const Announcement& a, std::size_t rule) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;  // where there is no current directory, the path stays as it is
+  const fs::path near = fs::path(a.directory).lexically_relative(fs::current_path(ignored));
+  const std::string folder = (near.empty() || *near.begin() == ".." ? fs::path(a.directory) : near).generic_string();
+  Json place = {{"artifactLocation", {{"uri", uri_path(folder + "/case.json")}}}, {"region", {{"startLine", 1}}}};
+  return {{"ruleId", kEntryRule},
+          {"ruleIndex", rule},
+          {"kind", "fail"},
+          {"level", "error"},
+          {"message", message(a.slug + ": " + a.message)},
+          {"locations", {{{"physicalLocation", std::move(place)}, {"logicalLocations", {{{"fullyQualifiedName", text(a.target)}}}}}}},
+          {"partialFingerprints", {{"normfuzzSignature/v1", fingerprint_of(a.slug)}}},
+          {"occurrenceCount", 1}};
 }
 
 std::string sarif(const CampaignReport& report, const std::string& entries_from_file) {
@@ -119,6 +151,9 @@ std::string sarif(const CampaignReport& report, const std::string& entries_from_
   };
   for (const Finding& f : report.findings) add(f, baseline_state(report, f));
   for (const Finding* f : changes.gone) add(*f, "absent");
+  const std::vector<const Announcement*> earlier = news_of_earlier(report);
+  for (const Announcement* a : earlier) results.push_back(entry_result(*a, rule_list.size()));
+  if (!earlier.empty()) rule_list.push_back(entry_rule());
   Json driver = {{"name", "normfuzz"}, {"version", NORMFUZZ_VERSION}, {"semanticVersion", NORMFUZZ_VERSION}, {"rules", rule_list}};
   Json notifications = Json::array();
   for (const ReportedTarget& t : report.targets)

@@ -34,6 +34,26 @@ std::string label_of(const Finding& f) { return f.variant.empty() ? f.target : f
 
 bool is_news(const Finding& f) { return f.status == FindingStatus::kNew && is_violation(f.verdict); }
 
+std::vector<const Announcement*> news_of_earlier(const CampaignReport& report) {
+  std::vector<const Announcement*> out;
+  for (const Announcement& a : report.announcements)
+    if (a.status == EntryState::kNew) out.push_back(&a);
+  return out;
+}
+
+std::string news_text(const CampaignReport& r) {
+  const auto findings = std::count_if(r.findings.begin(), r.findings.end(), is_news);
+  const std::size_t entries = news_of_earlier(r).size();
+  std::string out = findings > 0 ? fmt::format("{} new finding{}", findings, findings == 1 ? "" : "s") : "";
+  if (entries > 0) out += fmt::format("{}{} {} of an earlier run", out.empty() ? "" : " and ", entries, entries == 1 ? "entry" : "entries");
+  return out.empty() ? "nothing new" : out;
+}
+
+bool has_news(const CampaignReport& r) {
+  return std::any_of(r.findings.begin(), r.findings.end(), [](const Finding& f) { return f.status == FindingStatus::kNew; }) ||
+         !news_of_earlier(r).empty();
+}
+
 std::vector<const Finding*> findings_of(const CampaignReport& report, const TallyKey& key, const OpTally& t) {
   const std::size_t colon = key.target.find(':');
   const std::string target = key.target.substr(0, colon), variant = colon == std::string::npos ? "" : key.target.substr(colon + 1);

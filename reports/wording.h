@@ -27,6 +27,12 @@ std::string variants_of(const Finding& finding);
 std::vector<const Finding*> findings_of(const CampaignReport& report, const TallyKey& key, const OpTally& t);
 // New, and a violation: what a build breaks on.
 bool is_news(const Finding& finding);
+// Entries of earlier runs that are news: they show, and nobody waived them.
+std::vector<const Announcement*> news_of_earlier(const CampaignReport& report);
+// "nothing new"; "2 new findings and 1 entry of an earlier run".
+std::string news_text(const CampaignReport& report);
+// A new finding or such an entry: exit status 1.
+bool has_news(const CampaignReport& report);
 // "0/4"; "several of 4" after a merge.
 std::string shard_text(const CampaignReport& report);
 

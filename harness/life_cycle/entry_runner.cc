@@ -12,7 +12,10 @@ namespace {
 std::string plain(const std::string& variant) { return variant == "default" ? "" : variant; }
 
 EntryRun not_applicable(std::string version, std::string reason) {
-  return {EntryRun::State::kNotApplicable, std::move(version), std::move(reason)};
+  EntryRun run;
+  run.version = std::move(version);
+  run.detail = std::move(reason);
+  return run;
 }
 
 EntryRun state_of(const StoredEntry& entry, const Examination& e, std::string version) {
@@ -20,11 +23,17 @@ EntryRun state_of(const StoredEntry& entry, const Examination& e, std::string ve
   if (j.verdict == Verdict::kUnsupported || j.verdict == Verdict::kRejected)
     return not_applicable(std::move(version), std::string(name_of(j.verdict)) + ": " + j.detail);
   const bool shows = is_violation(j.verdict) || (j.verdict == Verdict::kRangeLimit && entry.status.verdict == Verdict::kRangeLimit);
-  if (!shows) return {EntryRun::State::kGone, std::move(version), ""};
+  EntryRun run;
+  run.state = shows ? EntryRun::State::kShows : EntryRun::State::kGone;
+  run.version = std::move(version);
+  if (!shows) return run;
   const Signature& s = entry.status.signature;
-  const bool otherwise = j.verdict != entry.status.verdict || j.law != s.law || j.failure != s.failure;
-  return {EntryRun::State::kShows, std::move(version),
-          otherwise ? fmt::format("now as {} ({}, {})", name_of(j.verdict), j.law, name_of(j.failure)) : ""};
+  run.verdict = j.verdict;
+  run.law = j.law;
+  run.failure = j.failure;
+  if (j.verdict != entry.status.verdict || j.law != s.law || j.failure != s.failure)
+    run.detail = fmt::format("now as {} ({}, {})", name_of(j.verdict), j.law, name_of(j.failure));
+  return run;
 }
 
 }  // namespace

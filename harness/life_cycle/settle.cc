@@ -69,7 +69,7 @@ class Desk {
 };
 
 Announcement about(const StoredEntry& entry, EntryState state, std::string message) {
-  return {entry.slug, entry.status.signature.target, state, std::move(message)};
+  return {entry.slug, entry.status.signature.target, state, std::move(message), entry.directory};
 }
 
 Announcement announce_fixed(const StoredEntry& entry, const std::string& version, const Desk& desk) {
@@ -97,10 +97,7 @@ struct Shown {
 // Runs the entries whose signature this campaign has not shown anyway.
 void run_entries(const CampaignOptions& options, const LifeCycle& life_cycle, const Desk& desk, std::vector<Claim>& claims,
                  std::vector<Shown>& shown, std::vector<Announcement>& announcements) {
-  WorkerLimits limits;
-  limits.log_path = options.out + "/workers.log";
-  limits.seconds_per_case = options.case_seconds;
-  EntryRunner runner(options.targets, limits);
+  EntryRunner runner(options.targets, worker_limits_of(options));
   std::set<std::string> seen;
   for (const Claim& c : claims) seen.insert(c.signature.text());
   for (const StoredEntry& entry : life_cycle.entries) {
@@ -117,9 +114,11 @@ void run_entries(const CampaignOptions& options, const LifeCycle& life_cycle, co
     } else if (run.state == EntryRun::State::kGone) {
       if (entry.status.status != FindingStatus::kFixed) announcements.push_back(announce_fixed(entry, run.version, desk));
     } else {
+      Signature now = entry.status.signature;  // a waiver for wrong numbers is none for a crash
+      now.law = run.law;
+      now.failure = run.failure;
       shown.push_back({&entry, claims.size(), run.detail});
-      claims.push_back(
-          {entry.status.signature, entry.slug, run.version, entry.adopted, entry.status.verdict == Verdict::kRangeLimit, {}, {}});
+      claims.push_back({std::move(now), entry.slug, run.version, entry.adopted, run.verdict == Verdict::kRangeLimit, {}, {}});
     }
   }
 }

@@ -19,7 +19,8 @@ std::string_view name_of(EntryState s);  // "new", "known", "fixed", "not applic
 struct Announcement {
   std::string slug, target;
   EntryState status = EntryState::kKnown;
-  std::string message;  // "no longer reproduces on torch 2.16.0"
+  std::string message;         // "no longer reproduces on torch 2.16.0"
+  std::string directory = {};  // of the entry
 };
 
 // What is known before a campaign.

@@ -103,6 +103,34 @@ TEST_F(LifeOfAFinding, FromNewToFixedAndBack) {
   EXPECT_EQ(back.status, 1) << back.out << back.err;
   EXPECT_TRUE(statuses(back, "findings").empty());
   EXPECT_EQ(statuses(back, "earlier"), Lines{slug + " new"});
+  // It is in the stored campaign, for whoever reads or joins it.
+  EXPECT_EQ(statuses(run_program({"report", directory_.file("back"), "--json"}), "earlier"), Lines{slug + " new"});
+  const Ran merged = run_program({"merge", directory_.file("back"), "--out", directory_.file("merged"), "--json"});
+  EXPECT_EQ(merged.status, 1) << merged.err;
+  EXPECT_EQ(statuses(merged, "earlier"), Lines{slug + " new"});
+}
+
+TEST_F(LifeOfAFinding, AWaiverForOneClassIsNoneForAnother) {
+  EXPECT_EQ(fuzz("first", 1, "2.15.1").status, 1);
+  const std::string entry = directory_.file("corpus/bugzoo/entry");
+  fs::create_directories(directory_.file("corpus/bugzoo"));
+  fs::copy(fs::directory_iterator(directory_.file("first/bugzoo"))->path(), entry);
+  const auto waive = [&](const std::string& failure) {
+    return write_file_atomically(directory_.file("framework/known.toml"),
+                                 "[[known]]\nname = \"w\"\nop = \"*\"\ndtype = \"*\"\nlaw = \"*\"\nclass = \"" + failure +
+                                     "\"\nneeds = \"*\"\nversions = \"*\"\nreason = \"r\"\nsource = \"s\"\ncount = 9\n");
+  };
+  std::string status = text_of("corpus/bugzoo/entry/status.json");
+  ASSERT_NE(status.find("\"class\": \"wrong\""), std::string::npos) << status;
+  replace_all(status, "\"class\": \"wrong\"", "\"class\": \"nan\"");
+  ASSERT_TRUE(write_file_atomically(entry + "/status.json", status));
+  op_ = "rms_norm";
+  ASSERT_TRUE(waive("nan"));
+  const Ran other = fuzz("other", 2, "2.15.1", {"--json"});
+  EXPECT_EQ(statuses(other, "earlier"), Lines{"entry new"}) << other.out;
+  EXPECT_NE(other.out.find("now as contract"), std::string::npos) << other.out;
+  ASSERT_TRUE(waive("wrong"));
+  EXPECT_EQ(statuses(fuzz("same", 2, "2.15.1", {"--json"}), "earlier"), Lines{"entry known"});
 }
 
 TEST_F(LifeOfAFinding, FindingsOfThePreviousRunAreTriedAgain) {
@@ -132,7 +160,8 @@ TEST_F(LifeOfAFinding, ACountThatIsUsedUpIsNews) {
   ASSERT_FALSE(fs::is_empty(zoo));
   fs::copy(fs::directory_iterator(zoo)->path(), entry);
   std::string status = text_of("corpus/bugzoo/another/status.json");
-  replace_all(status, "\"law\": \"", "\"law\": \"other.");
+  replace_all(status, "\"needs\": []", "\"needs\": [\"axis\"]");
+  replace_all(status, "\"needs\": [\"", "\"needs\": [\"axis\", \"");
   ASSERT_TRUE(write_file_atomically(entry + "/status.json", status));
   const Ran ran = fuzz("second", 1, "2.15.1");
   EXPECT_EQ(ran.status, 1) << ran.out;

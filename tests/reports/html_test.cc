@@ -163,5 +163,13 @@ TEST(Html, WorksInABrowser) {
   EXPECT_EQ(run.status, 0) << run.output;
 }
 
+TEST(Html, EntriesOfEarlierRuns) {
+  const std::string page = kHtml.write(testing::report_of_entries(), "out/bugzoo");
+  for (const char* part : {"<h1>normfuzz: 1 entry of an earlier run</h1>", "<h2 id=earlier>", "<a href=\"#earlier\">",
+                           "<span class=\"status bad\">new</span><td class=k>slug-new", "<span class=\"status good\">fixed</span>"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  EXPECT_EQ(kHtml.write(testing::sample_report(), "").find("<h2 id=earlier>"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace normfuzz

@@ -31,6 +31,14 @@ TEST(Junit, OnlyNewsFail) {
   EXPECT_NE(kJunit.write(r, "").find("1 violations that have not been shrunk yet"), std::string::npos);
 }
 
+TEST(Junit, AnEntryOfAnEarlierRunIsATest) {
+  const auto run = check_with_python("junit_counts.py", kJunit.write(testing::report_of_entries(), "out/bugzoo"));
+  EXPECT_EQ(run.status, 0) << run.output;
+  for (const char* line : {"'cpu' 'entry slug-new' failure 'is back on cpu 1.0'\n", "'cpu' 'entry slug-known' passed \n",
+                           "'cpu' 'entry slug-fixed' passed \n", "'mine' 'entry slug-other' skipped 'does not run'\n"})
+    EXPECT_NE(run.output.find(line), std::string::npos) << line << run.output;
+}
+
 // Equal failures of two variants are one finding, which carries the first one's name.
 TEST(Junit, AFindingOfOneVariantStandsForTheOthers) {
   CampaignReport r = testing::sample_report();
@@ -49,7 +57,7 @@ TEST(Junit, IsXmlWhateverATargetSays) {
   EXPECT_NE(run.output.find("<script>alert(1)</script>"), std::string::npos) << "as text";
   EXPECT_NE(check_with_python("junit_counts.py", xml + "<").status, 0);
   std::string miscounted = xml;
-  miscounted.replace(miscounted.find("tests=\""), 8, "tests=\"9");
+  miscounted.replace(miscounted.find("tests=\""), 7, "tests=\"9");
   EXPECT_NE(check_with_python("junit_counts.py", miscounted).status, 0);
   EXPECT_EQ(check_with_python("junit_counts.py", kJunit.write({}, "")).status, 0);
 }

@@ -57,6 +57,18 @@ TEST(Markdown, SaysWhatIsNewFirst) {
   EXPECT_EQ(kMarkdown.write(quiet, "").find("## normfuzz: nothing new\n"), 0U);
 }
 
+TEST(Markdown, EntriesOfEarlierRuns) {
+  CampaignReport r = testing::report_of_entries();
+  const std::string text = kMarkdown.write(r, "out/bugzoo");
+  check(text);
+  EXPECT_EQ(text.find("## normfuzz: 1 entry of an earlier run\n"), 0U) << text;
+  EXPECT_LT(text.find("- new <code>slug-new</code>: is back on cpu 1.0\n"), text.find("<details>")) << text;
+  EXPECT_NE(text.find("- fixed <code>slug-fixed</code>: no longer reproduces on cpu 1.0\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("slug-known"), std::string::npos) << "as before";
+  r.findings[0].status = FindingStatus::kNew;
+  EXPECT_EQ(kMarkdown.write(r, "").find("## normfuzz: 1 new finding and 1 entry of an earlier run\n"), 0U);
+}
+
 TEST(Markdown, ComparesWithThePreviousCampaign) {
   CampaignReport r = testing::sample_report();
   Finding gone = r.findings[0];

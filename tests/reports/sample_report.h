@@ -66,6 +66,17 @@ inline CampaignReport sample_report() {
   return r;
 }
 
+// The sample without a new finding, and with an entry of an earlier run of each state.
+inline CampaignReport report_of_entries() {
+  CampaignReport r = sample_report();
+  r.findings[0].status = FindingStatus::kKnown;
+  r.announcements = {{"slug-new", "cpu", EntryState::kNew, "is back on cpu 1.0", "corpus/bugzoo/slug-new"},
+                     {"slug-known", "cpu", EntryState::kKnown, "reproduces on cpu 1.0", "corpus/bugzoo/slug-known"},
+                     {"slug-fixed", "cpu", EntryState::kFixed, "no longer reproduces on cpu 1.0", "corpus/bugzoo/slug-fixed"},
+                     {"slug-other", "mine", EntryState::kNotApplicable, "does not run", "corpus/bugzoo/slug-other"}};
+  return r;
+}
+
 // What a target may say, at worst: markup, quotes, control characters, bytes that are no UTF-8, text that runs backwards.
 inline constexpr const char* kHostile =
     "<script>alert(1)</script> </details> --> ]]> & \"double\" 'single' | `code` **bold** @everyone #1 https://example.org \x01\x1b[31m "
@@ -82,6 +93,8 @@ inline CampaignReport hostile_report() {
     f.law = f.law + kHostile;
     f.slug = f.slug + kHostile;
   }
+  for (const EntryState state : {EntryState::kNew, EntryState::kFixed, EntryState::kNotApplicable})
+    r.announcements.push_back({kHostile + std::string(name_of(state)), kHostile, state, kHostile, kHostile});
   r.targets.push_back({kHostile, kHostile, ""});
   r.targets.push_back({kHostile, "", kHostile});
   r.out_directory = std::string("out ") + kHostile;

@@ -142,5 +142,20 @@ TEST(Sarif, OfHostileAndOfEmptyCampaigns) {
   check(parsed(kSarif.write({}, "b")).root());
 }
 
+TEST(Sarif, AnEntryOfAnEarlierRunThatIsNewsIsAResult) {
+  const CampaignReport r = testing::report_of_entries();
+  const JsonDocument document = parsed(kSarif.write(r, "out/bugzoo"));
+  const auto results = find(document.root(), {"runs", "0", "results"}),
+             rules = find(document.root(), {"runs", "0", "tool", "driver", "rules"});
+  ASSERT_TRUE(results && rules);
+  ASSERT_EQ(results->count(), static_cast<std::int64_t>(r.findings.size()) + 1) << "fixed and known ones are none";
+  const auto result = find(*results, {std::to_string(results->count() - 1)});
+  EXPECT_EQ(text(*result, {"level"}), "error");
+  EXPECT_EQ(text(*result, {"message", "text"}), "slug-new: is back on cpu 1.0");
+  EXPECT_EQ(text(*result, {"locations", "0", "physicalLocation", "artifactLocation", "uri"}), "corpus/bugzoo/slug-new/case.json");
+  EXPECT_EQ(text(*rules, {std::to_string(rules->count() - 1), "id"}), text(*result, {"ruleId"}));
+  check_rule(*find(*rules, {std::to_string(rules->count() - 1)}));
+}
+
 }  // namespace
 }  // namespace normfuzz
