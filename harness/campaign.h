@@ -54,8 +54,8 @@ struct CampaignOutcome {
 Result<CampaignOutcome> fuzz(Store& store, const CampaignOptions& options);
 
 // Shrinks and explains the stored candidates that have no finding yet and stores the findings; `written` is called with each new one (the
-// caller writes its BugZoo entry). A finding of an earlier run gets the occurrences of all blocks, or makes room for one of a smaller case of
-// its rough signature. Shrinks no more when options.stop is set: the rest is done by the next run on the same directory.
+// caller writes its BugZoo entry). A finding of an earlier run gets the occurrences of all blocks, or makes room for one of a smaller case
+// of its rough signature. Shrinks no more when options.stop is set: the rest is done by the next run on the same directory.
 Status conclude(Store& store, const CampaignOptions& options, const CampaignOutcome& outcome,
                 const std::function<Status(const Finding&)>& written);
 

@@ -16,8 +16,8 @@ namespace normfuzz {
 struct EntryRun {
   enum class State { kShows, kGone, kNotApplicable };
   State state = State::kNotApplicable;
-  std::string version;  // that was asked; empty where none could be
-  std::string detail;   // why it is not applicable; how it diverges now, where that is otherwise than recorded
+  std::string version;                   // that was asked; empty where none could be
+  std::string detail;                    // why it is not applicable; how it diverges now, where that is otherwise than recorded
   Verdict verdict = Verdict::kContract;  // where it shows, as are the next two: what it shows now
   std::string law;
   FailureClass failure = FailureClass::kNone;
