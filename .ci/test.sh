@@ -23,6 +23,7 @@ count_tests() {
     /status="disabled"/ { skip = 1; reason = "disabled" }
     expect { if (reason == "") reason = $0; expect = 0 }
     / Skipped$|>Skipped$|^Skipped$/ { expect = 1 }
+    /(^|>)skipped: / { if (reason == "") { reason = $0; sub(/.*skipped: /, "", reason); sub(/<.*/, "", reason) } }
     /<\/testcase>/ { if (skip) print name "\t" (reason == "" ? "no reason given" : reason); skip = 0 }' "$report")
 }
 
