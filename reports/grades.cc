@@ -6,6 +6,7 @@
 #include <set>
 
 #include "oracles/contract.h"
+#include "reports/escape.h"
 #include "reports/wording.h"
 
 namespace normfuzz {
@@ -71,17 +72,20 @@ std::string grades_markdown(const CampaignReport& report, std::string_view comma
   std::string ladder;
   for (const std::string_view rung : contract_ladder()) ladder += fmt::format("{}, ", rung);
   std::string out = fmt::format(
-      "# Grades\n\nMade by `{}`: seed {}, {} calls judged in {:.0f} s. A grade is the first contract of the ladder\n({}none)\nthat no case "
-      "broke; it does not depend on what the target promises. `-`: every case was declined. A law about bits is measured, whether or\nnot "
-      "it is claimed; the numbers count rows. See [reading-a-report.md](reading-a-report.md).\n",
+      "# Grades\n\n    {}\n\nSeed {}, {} calls judged in {:.0f} s. A grade is the first contract of the ladder\n({}none)\nthat no case "
+      "broke; it "
+      "does not depend on what the target promises. `-`: every case was declined. A law about bits is\nmeasured, whether or not it is "
+      "claimed; "
+      "the numbers count rows. See [reading-a-report.md](reading-a-report.md).\n",
       command, report.seed, report.tally.cases(), report.seconds, ladder);
   std::string absent;
   for (const ReportedTarget& t : report.targets) {
     if (!t.skipped.empty()) {
-      absent += fmt::format("- {}: {}\n", t.label, t.skipped);
+      absent += fmt::format("- {}: {}\n", markdown_text(t.label), markdown_text(t.skipped));
       continue;
     }
-    out += fmt::format("\n## {} {}\n\n{}\n{}", t.label, t.version, table_of(report.tally, t.label), laws_of(report.tally, t.label));
+    out += fmt::format("\n## {} {}\n\n{}\n{}", markdown_text(t.label), markdown_text(t.version), table_of(report.tally, t.label),
+                       laws_of(report.tally, t.label));
   }
   if (!absent.empty()) out += "\n## Not available\n\n" + absent;
   return out;
