@@ -68,10 +68,13 @@ Status warn_of_versions(const std::vector<std::string>& inputs, const Store& mer
 
 Result<ExitStatus> merge(const Options& o) {
   std::error_code error;
-  fs::create_directories(o.out, error);
+  const bool made = fs::create_directories(o.out, error);
   if (error) return Error{"--out: cannot create " + o.out + ": " + error.message()};
   const std::vector<Finding> earlier = earlier_findings(o.out);
-  if (const auto status = Store::merge(o.inputs, o.out + "/campaign.db"); !status) return Error{status.error()};
+  if (const auto status = Store::merge(o.inputs, o.out + "/campaign.db"); !status) {
+    if (made) fs::remove(o.out, error);  // nothing is in it
+    return Error{status.error()};
+  }
   const auto store = Store::open_for_reading(o.out);
   if (!store) return Error{store.error()};
   const auto report = report_of(*store, o.out);

@@ -1,6 +1,8 @@
 // Shards and their union: case for case the run that is not divided.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/cli/campaign_outputs.h"
 #include "tests/temporary_directory.h"
 
@@ -68,6 +70,7 @@ TEST_F(Merge, AnotherCampaignIsRefusedByWhatDiffers) {
     EXPECT_EQ(ran.out, "");
     EXPECT_NE(ran.err.find(naming), std::string::npos) << ran.err;
     EXPECT_NE(ran.err.find(inputs.back()), std::string::npos) << ran.err;
+    EXPECT_FALSE(std::filesystem::exists(file("merged")));
   };
   EXPECT_EQ(run("a", {"--shard", "0/3"}, "cpu").status, 0);
   EXPECT_EQ(run("b", {"--shard", "1/3", "--seed", "2"}, "cpu").status, 0);
