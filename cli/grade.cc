@@ -62,7 +62,7 @@ class Grader {
     for (std::size_t i = 0; i < cases.size(); ++i) {
       const Examination& e = examined[i];
       if (!e.contradiction.empty()) return Error{e.contradiction};
-      tally_.add(choice_.label(), cases[i], contract_name(cases[i]), e.judgement);
+      tally_.add(choice_.label(), cases[i], contract_of(choice_.target, cases[i]).name, e.judgement);
       if (e.outcome.kind != OutcomeKind::kOk) continue;
       CaseJudge judge(cases[i]);
       GradeNotes notes;
@@ -76,11 +76,6 @@ class Grader {
   }
 
  private:
-  std::string contract_name(const Case& c) const {
-    const Result<Contract> contract = choice_.target.contract(c.op, c.dtype());
-    return contract ? contract->name : "standard";
-  }
-
   void note_rungs(CaseJudge& judge, const Case& c, const Outcome& outcome) {
     std::vector<std::string_view> broken;
     for (const std::string_view rung : contract_ladder())

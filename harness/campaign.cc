@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
 
+#include "harness/seconds_since.h"
+
 namespace normfuzz {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Samples by index, so that the same cases are taken whatever the number of workers.
 constexpr std::uint64_t kRepeatEvery = 8;   // run twice and compare bits
@@ -35,11 +33,6 @@ std::vector<DType> sorted_dtypes(const CampaignOptions& o) {
   for (const DType d : kAllDTypes)
     if (o.dtypes.empty() || std::find(o.dtypes.begin(), o.dtypes.end(), d) != o.dtypes.end()) dtypes.push_back(d);
   return dtypes;
-}
-
-Contract contract_of(const Target& target, const Case& c) {
-  auto contract = target.contract(c.op, c.dtype());
-  return contract ? *contract : *contract_named("standard", c.dtype());
 }
 
 // One case of a block with what is shared by all targets.
@@ -81,7 +74,7 @@ class BlockRunner {
       note_bounds(*item, result.tally);
       ask_oracle(*item, result.tally);
     }
-    result.seconds = since(start);
+    result.seconds = seconds_since(start);
     return result;
   }
   const std::string& contradiction() const { return contradiction_; }
@@ -296,7 +289,7 @@ Result<CampaignOutcome> fuzz(Store& store, const CampaignOptions& options) {
         const std::lock_guard lock(mutex);
         if (options.stop && options.stop->load()) outcome.interrupted = true;
         if (outcome.interrupted || !store_error.empty() || !outcome.contradiction.empty()) return;
-        if (options.seconds > 0 && since(start) >= options.seconds) return;
+        if (options.seconds > 0 && seconds_since(start) >= options.seconds) return;
         const auto next = queue.next();
         if (!next) return;
         block = *next;
@@ -309,7 +302,7 @@ Result<CampaignOutcome> fuzz(Store& store, const CampaignOptions& options) {
         return;
       }
       for (const Candidate& c : result.candidates) signatures.insert(c.rough_signature());
-      progress.seconds = since(start);
+      progress.seconds = seconds_since(start);
       progress.cases += result.tally.cases();
       progress.generated += static_cast<std::int64_t>(kBlockIndices * sorted_ops(options).size() * sorted_dtypes(options).size());
       progress.candidates = signatures.size();
@@ -319,7 +312,7 @@ Result<CampaignOutcome> fuzz(Store& store, const CampaignOptions& options) {
   std::vector<std::thread> threads;
   for (int i = 0; i < std::max(1, options.jobs); ++i) threads.emplace_back(work);
   for (std::thread& t : threads) t.join();
-  outcome.seconds = since(start);
+  outcome.seconds = seconds_since(start);
   if (!store_error.empty()) return Error{store_error};
   return outcome;
 }

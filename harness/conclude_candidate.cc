@@ -53,10 +53,9 @@ Finding conclude_candidate(const Candidate& c, const TargetChoice& choice, const
     return examine(*worker, choice.target, cases, examine_options);
   };
   ShrinkResult shrunk = shrink(c.original, c.verdict, c.law, c.failure, probe, options.shrink);
-  const auto contract = choice.target.contract(c.original.op, c.original.dtype());
   Explanation explanation;
   if (shrunk.reproduced)
-    explanation = explain(shrunk, contract ? *contract : *contract_named("standard", c.original.dtype()), probe);
+    explanation = explain(shrunk, contract_of(choice.target, c.original), probe);
   else
     explanation.sentence = "seen once in the campaign and not again in a fresh process: the case is kept as it was generated";
   return finding_from(c, options, std::move(shrunk), std::move(explanation));

@@ -117,6 +117,11 @@ Examination judge_runs(CaseJudge& judge, const RunPlan& plan, std::span<Outcome>
   return e;
 }
 
+Contract contract_of(const Target& target, const Case& c) {
+  const auto contract = target.contract(c.op, c.dtype());
+  return contract ? *contract : *contract_named("standard", c.dtype());
+}
+
 std::vector<Examination> examine(Worker& worker, const Target& target, std::span<const Case> cases, const ExamineOptions& options) {
   std::vector<std::unique_ptr<CaseJudge>> judges;
   std::vector<RunPlan> plans;
@@ -124,8 +129,7 @@ std::vector<Examination> examine(Worker& worker, const Target& target, std::span
   std::vector<const Case*> runs;
   for (const Case& c : cases) {
     judges.push_back(std::make_unique<CaseJudge>(c));
-    const auto contract = target.contract(c.op, c.dtype());
-    contracts.push_back(contract ? *contract : *contract_named("standard", c.dtype()));
+    contracts.push_back(contract_of(target, c));
     plans.push_back(plan_runs(c, judges.back()->rows(), contracts.back(), options, &target));
     for (const Case* run : plans.back().runs()) runs.push_back(run);
   }

@@ -12,6 +12,9 @@
 
 namespace normfuzz {
 
+// What a target's outcomes of a case are judged by; the default where what it declares makes no contract.
+Contract contract_of(const Target& target, const Case& c);
+
 // What one outcome says about one property (oracles/theorems/property.h).
 struct PropertyNote {
   std::string_view id;

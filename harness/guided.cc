@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -12,12 +11,10 @@
 #include "core/mix_bits.h"
 #include "harness/generate/stream.h"
 #include "harness/recipe/mutate.h"
+#include "harness/seconds_since.h"
 
 namespace normfuzz {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 constexpr std::uint64_t kRoundCases = 32;
 constexpr std::uint64_t kRepeatEvery = 8;  // run twice and compare bits
@@ -68,7 +65,7 @@ class Climb {
     std::vector<Examination> examined = examine(worker, choice_.target, cases, options);
     for (std::size_t i = 0; i < cases.size(); ++i) note(cases[i], recipes[i], examined[i], options.audit, result, contradiction);
     ++rounds_;
-    result.seconds = since(start);
+    result.seconds = seconds_since(start);
     return result;
   }
 
@@ -96,8 +93,7 @@ class Climb {
   void note(const Case& c, const std::vector<std::uint8_t>& recipe, const Examination& e, bool audited, BlockResult& result,
             std::string& contradiction) {
     if (!e.contradiction.empty()) contradiction = fmt::format("{}: {}", c.source, e.contradiction);
-    const auto contract = choice_.target.contract(c.op, c.dtype());
-    result.tally.add(choice_.label(), c, contract ? contract->name : "standard", e.judgement, audited);
+    result.tally.add(choice_.label(), c, contract_of(choice_.target, c).name, e.judgement, audited);
     const CaseRows rows = CaseRows::borrowing(c);
     result.tally.note_errors(choice_.label(), c, class_of(c, rows), e.judgement);
     if (is_violation(e.judgement.verdict) || e.judgement.verdict == Verdict::kRangeLimit) {
@@ -164,7 +160,7 @@ class GuidedRun {
     std::vector<std::thread> threads;
     for (int i = 0; i < std::max(1, options_.jobs); ++i) threads.emplace_back([&] { work(limits); });
     for (std::thread& t : threads) t.join();
-    outcome_.seconds = since(start_);
+    outcome_.seconds = seconds_since(start_);
     return error_.empty() ? Status(Unit{}) : Error{error_};
   }
 
@@ -173,7 +169,7 @@ class GuidedRun {
     const std::lock_guard lock(mutex_);
     if (options_.stop && options_.stop->load()) outcome_.interrupted = true;
     if (outcome_.interrupted || !error_.empty() || !outcome_.contradiction.empty() || waiting_.empty()) return std::nullopt;
-    if (options_.seconds > 0 && since(start_) >= options_.seconds) return std::nullopt;
+    if (options_.seconds > 0 && seconds_since(start_) >= options_.seconds) return std::nullopt;
     const std::size_t climb = waiting_.front();
     waiting_.pop_front();
     return climb;
@@ -201,7 +197,7 @@ class GuidedRun {
     if (!status) error_ = status.error();
     for (const Candidate& c : result.candidates) signatures_.insert(c.rough_signature());
     waiting_.push_back(i);
-    progress_.seconds = since(start_);
+    progress_.seconds = seconds_since(start_);
     progress_.cases += result.tally.cases();
     progress_.generated += static_cast<std::int64_t>(kRoundCases);
     progress_.candidates = signatures_.size();

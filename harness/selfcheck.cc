@@ -1,7 +1,6 @@
 #include "harness/selfcheck.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <mutex>
 #include <string_view>
@@ -10,12 +9,12 @@
 
 #include "harness/attack/climb.h"
 #include "harness/generate/stream.h"
+#include "harness/seconds_since.h"
 #include "oracles/ops/op.h"
 
 namespace normfuzz {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Modifiers = std::vector<std::pair<std::string_view, std::string_view>>;
 
 // "two_pass, affine=folded". The rungs and fields are ours: an error is a slip in this file.
@@ -71,7 +70,7 @@ class Selfcheck {
   }
 
  private:
-  double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double elapsed() const { return seconds_since(start_); }
   bool finished(std::uint64_t round) const {
     if (options_.stop && options_.stop->load()) return true;
     return options_.climbs > 0 ? round >= static_cast<std::uint64_t>(options_.climbs) : elapsed() >= options_.seconds;

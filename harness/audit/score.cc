@@ -3,17 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <span>
 
 #include "harness/examine.h"
 #include "harness/generate/generator.h"
+#include "harness/seconds_since.h"
 
 namespace normfuzz {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 constexpr std::uint64_t kPropertyEvery = 4;                        // as a campaign's default
 constexpr std::int64_t kPropertyElements = std::int64_t{1} << 18;  // likewise
@@ -48,7 +45,7 @@ AuditResult try_cases(const std::vector<Pair>& pairs, std::int64_t most, double 
   AuditResult result;
   const auto start = Clock::now();
   std::int64_t batch = kFirstBatch;
-  while (!pairs.empty() && !(stop && *stop) && (result.cases < most || since(start) < seconds)) {
+  while (!pairs.empty() && !(stop && *stop) && (result.cases < most || seconds_since(start) < seconds)) {
     std::vector<Case> cases;
     const std::int64_t count = result.cases < most ? std::min(batch, most - result.cases) : batch;
     for (std::int64_t k = result.cases; k < result.cases + count; ++k) {
@@ -62,12 +59,12 @@ AuditResult try_cases(const std::vector<Pair>& pairs, std::int64_t most, double 
       const Case& c = cases[i];
       result.how = fmt::format("{} {}: {}", c.op, name_of(c.dtype()), seen[i]);
       result.killed_at = result.cases;
-      result.seconds = since(start);
+      result.seconds = seconds_since(start);
       return result;
     }
     batch = std::min(2 * batch, kLargestBatch);
   }
-  result.seconds = since(start);
+  result.seconds = seconds_since(start);
   return result;
 }
 

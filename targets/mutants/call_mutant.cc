@@ -1,6 +1,6 @@
 #include "targets/mutants/call_mutant.h"
 
-#include <algorithm>
+#include "targets/mutants/find_named.h"
 
 namespace normfuzz {
 namespace {
@@ -51,9 +51,6 @@ const std::vector<CallMutant>& list() {
 
 std::span<const CallMutant> call_mutants() { return list(); }
 
-const CallMutant* find_call_mutant(std::string_view name) {
-  const auto found = std::find_if(list().begin(), list().end(), [&](const CallMutant& m) { return m.name == name; });
-  return found == list().end() ? nullptr : &*found;
-}
+const CallMutant* find_call_mutant(std::string_view name) { return find_named(list(), name); }
 
 }  // namespace normfuzz

@@ -1,6 +1,6 @@
 // The list of mutants of layer_norm and rms_norm.
-#include <algorithm>
 
+#include "targets/mutants/find_named.h"
 #include "targets/mutants/mutant.h"
 
 namespace normfuzz {
@@ -69,9 +69,6 @@ const std::vector<Mutant>& list() {
 
 std::span<const Mutant> all_mutants() { return list(); }
 
-const Mutant* find_mutant(std::string_view name) {
-  const auto found = std::find_if(list().begin(), list().end(), [&](const Mutant& m) { return m.name == name; });
-  return found == list().end() ? nullptr : &*found;
-}
+const Mutant* find_mutant(std::string_view name) { return find_named(list(), name); }
 
 }  // namespace normfuzz

@@ -1,6 +1,6 @@
 // The list of mutants of the operators beside layer_norm and rms_norm.
-#include <algorithm>
 
+#include "targets/mutants/find_named.h"
 #include "targets/mutants/op_mutant.h"
 
 namespace normfuzz {
@@ -195,9 +195,6 @@ const std::vector<OpMutant>& list() {
 
 std::span<const OpMutant> op_mutants() { return list(); }
 
-const OpMutant* find_op_mutant(std::string_view name) {
-  const auto found = std::find_if(list().begin(), list().end(), [&](const OpMutant& m) { return m.name == name; });
-  return found == list().end() ? nullptr : &*found;
-}
+const OpMutant* find_op_mutant(std::string_view name) { return find_named(list(), name); }
 
 }  // namespace normfuzz

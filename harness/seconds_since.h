@@ -1,0 +1,12 @@
+// How long something has taken.
+#pragma once
+
+#include <chrono>
+
+namespace normfuzz {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+}  // namespace normfuzz
