@@ -6,20 +6,11 @@
 #include "harness/generate/generator.h"
 #include "oracles/theorems/property.h"
 #include "tests/cli/run_program.h"
+#include "tests/json_elements.h"
 #include "tests/temporary_directory.h"
 
 namespace normfuzz::testing {
 namespace {
-
-template <class Visit>
-void each(const JsonValue& list, Visit visit) {
-  if (list.count() == 0) return;
-  JsonValue v = list.first();
-  for (std::int64_t i = 0;; v = v.next()) {
-    visit(v);
-    if (++i == list.count()) break;
-  }
-}
 
 TEST(Theorems, ListsEveryProperty) {
   const Ran ran = run_program({"theorems", "--out", "no/such/folder", "--json"});

@@ -143,9 +143,10 @@ TEST(Recipe, EpsilonBesideTheMeanSquare) {
     const Case c = plain_case(r);
     double sum = 0;
     for (const double x : c.input("x")->values()) sum += x * x;
-    const double ratio = c.epsilon() / (sum / static_cast<double>(c.input("x")->size())), due = std::ldexp(1, -(v % 24));
-    // Within the distance asked for, but for the rounding of epsilon to float32 and of the sum.
-    EXPECT_NEAR(ratio, v < 128 ? 1 + due : 1 - due, 0x1p-22) << int{v};
+    const double n = static_cast<double>(c.input("x")->size()), due = std::ldexp(1, -(v % 24)), wanted = v < 128 ? 1 + due : 1 - due;
+    // epsilon is rounded to float32, half an ulp; each of the two sums of n squares is off by less than 2 n roundings of double.
+    const double allowed = wanted * (format_of(DType::kF32).unit_roundoff + 4 * n * format_of(DType::kF64).unit_roundoff);
+    EXPECT_LE(std::fabs(c.epsilon() / (sum / n) - wanted), allowed) << int{v};
   }
 }
 

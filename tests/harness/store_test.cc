@@ -1,4 +1,4 @@
-// What is committed is never lost, and however a campaign was interrupted, cut or joined, its sum is the same.
+// What is committed is never lost, and however a campaign was interrupted, its sum is the same.
 #include "harness/store.h"
 
 #include <gtest/gtest.h>
@@ -14,62 +14,13 @@
 #include <fstream>
 #include <thread>
 
-#include "core/case_io.h"
-#include "harness/campaign.h"
 #include "harness/database.h"
-#include "tests/harness/sample_campaign.h"
-#include "tests/temporary_directory.h"
+#include "tests/harness/stored_campaign.h"
 
-namespace normfuzz {
+namespace normfuzz::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::sample_block;
-using testing::sample_finding;
-using testing::sample_settings;
-using testing::TemporaryDirectory;
-
-Store opened(const std::string& directory, const CampaignSettings& settings = sample_settings()) {
-  auto store = Store::open(directory, settings);
-  if (!store) throw std::runtime_error(store.error());
-  return std::move(*store);
-}
-
-template <class T>
-T value_of(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error());
-  return std::move(*result);
-}
-
-void commit(Store& store, std::uint64_t block) {
-  const auto status = store.commit_block(sample_block(block));
-  ASSERT_TRUE(status) << status.error();
-}
-
-// Everything that a report is made of, as one comparable text.
-std::string picture(const Store& store) {
-  std::string out = write_tally(value_of(store.tally())) + "\nseconds " + std::to_string(value_of(store.seconds())) + "\nblocks";
-  for (const std::uint64_t b : store.blocks()) out += " " + std::to_string(b);
-  for (const Candidate& c : value_of(store.candidates()))
-    out += "\n" + c.rough_signature() + " x" + std::to_string(c.occurrences) + " " + c.variant + " " + write_case(c.original);
-  for (const Finding& f : value_of(store.findings()))
-    out += "\n" + f.signature() + " x" + std::to_string(f.occurrences) + " first " + std::to_string(f.first_index);
-  return out;
-}
-
-// The campaign over these blocks, uninterrupted and in order.
-std::string reference(const std::set<std::uint64_t>& blocks, const CampaignSettings& settings = sample_settings()) {
-  TemporaryDirectory directory;
-  Store store = opened(directory.path(), settings);
-  for (const std::uint64_t b : blocks) commit(store, b);
-  return picture(store);
-}
-
-std::set<std::uint64_t> up_to(std::uint64_t n) {
-  std::set<std::uint64_t> blocks;
-  for (std::uint64_t b = 0; b < n; ++b) blocks.insert(b);
-  return blocks;
-}
 
 TEST(Store, ContinuesWhereItStopped) {
   TemporaryDirectory directory;
@@ -189,56 +140,6 @@ TEST(Store, FindingsReadBack) {
   EXPECT_EQ(back.outcome.memory.detail, f.outcome.memory.detail);
   ASSERT_TRUE(store.remove_finding(f.signature()));
   EXPECT_EQ(value_of(store.findings()).size(), 1u);
-}
-
-// conclude() without a target: what it does for candidates that earlier runs shrank.
-void conclude_again(Store& store) {
-  CampaignOptions options;
-  ASSERT_TRUE(conclude(store, options, {}, [](const Finding&) { return Unit{}; }));
-}
-
-std::int64_t occurrences_of(const std::vector<Finding>& findings) {
-  std::int64_t sum = 0;
-  for (const Finding& f : findings) sum += f.occurrences;
-  return sum;
-}
-
-TEST(Conclude, AFindingCountsBlocksThatComeLaterOnce) {
-  TemporaryDirectory directory;
-  Store store = opened(directory.path());
-  for (const std::uint64_t block : {0, 1, 2}) commit(store, block);
-  for (const Candidate& c : value_of(store.candidates())) ASSERT_TRUE(store.put_finding(sample_finding(c)));
-  const std::int64_t before = occurrences_of(value_of(store.findings()));
-  for (std::uint64_t block = 3; block < 20; ++block) commit(store, block);
-  std::map<std::string, std::int64_t> counted;
-  for (const Candidate& c : value_of(store.candidates())) counted[c.rough_signature()] = c.occurrences;
-  for (int run = 0; run < 2; ++run) {
-    conclude_again(store);
-    for (const Finding& f : value_of(store.findings())) EXPECT_EQ(f.occurrences, counted[f.rough_signature()]) << f.signature();
-    EXPECT_GT(occurrences_of(value_of(store.findings())), before);
-  }
-}
-
-TEST(Conclude, AFindingMakesRoomForThatOfASmallerCase) {
-  TemporaryDirectory directory;
-  Store store = opened(directory.path());
-  for (const std::uint64_t block : {7, 8, 9}) commit(store, block);
-  for (const Candidate& c : value_of(store.candidates())) {
-    Finding f = sample_finding(c);
-    f.needs = {"rows"};
-    ASSERT_TRUE(store.put_finding(f));
-  }
-  for (const std::uint64_t block : {0, 1, 2}) commit(store, block);  // a gap that the run before left
-  std::int64_t all = 0;
-  for (const Candidate& c : value_of(store.candidates())) {
-    ASSERT_TRUE(store.put_finding(sample_finding(c)));
-    all += c.occurrences;
-  }
-  ASSERT_GT(value_of(store.findings()).size(), value_of(store.candidates()).size());
-  conclude_again(store);
-  EXPECT_EQ(value_of(store.findings()).size(), value_of(store.candidates()).size());
-  EXPECT_EQ(occurrences_of(value_of(store.findings())), all);
-  for (const Finding& f : value_of(store.findings())) EXPECT_EQ(f.needs, sample_finding(value_of(store.candidates())[0]).needs);
 }
 
 TEST(Store, NotesAreKept) {
@@ -439,128 +340,5 @@ TEST(Store, MissingCampaignIsNamed) {
   EXPECT_NE(below_a_file.error().find("/dev/null/out: cannot be created"), std::string::npos) << below_a_file.error();
 }
 
-// One shard's file with its findings, one per candidate, as a run leaves it.
-void run_shard(const std::string& directory, int shard, int shards, std::uint64_t blocks) {
-  Store store = opened(directory, sample_settings(shard, shards));
-  while (store.next_block() < blocks) commit(store, store.next_block());
-  for (const Candidate& c : value_of(store.candidates())) ASSERT_TRUE(store.put_finding(sample_finding(c)));
-}
-
-TEST(Merge, EqualsTheUnshardedRun) {
-  TemporaryDirectory whole, directory;
-  run_shard(whole.path(), 0, 1, 30);
-  std::vector<std::string> files;
-  for (int shard = 0; shard < 3; ++shard) {
-    files.push_back(directory.file(std::to_string(shard)));
-    run_shard(files.back(), shard, 3, 30);
-    files.back() += "/campaign.db";
-  }
-  const std::string output = directory.file("all.db");
-  const auto status = Store::merge(files, output);
-  ASSERT_TRUE(status) << status.error();
-  EXPECT_EQ(picture(value_of(Store::open_for_reading(output))), picture(value_of(Store::open_for_reading(whole.path()))));
-
-  // In two steps, in another order, with repetitions.
-  const std::string steps = directory.file("steps.db");
-  ASSERT_TRUE(Store::merge(std::vector{files[2], files[0], files[2]}, steps));
-  EXPECT_NE(picture(value_of(Store::open_for_reading(steps))), picture(value_of(Store::open_for_reading(output))));
-  ASSERT_TRUE(Store::merge(std::vector{files[1], files[0]}, steps));
-  EXPECT_EQ(picture(value_of(Store::open_for_reading(steps))), picture(value_of(Store::open_for_reading(output))));
-  EXPECT_FALSE(fs::exists(steps + ".partial"));
-}
-
-TEST(Merge, AnOlderCopyAddsNothing) {
-  TemporaryDirectory directory;
-  const std::string a = directory.file("a"), old = directory.file("old.db"), output = directory.file("all.db");
-  {
-    Store store = opened(a);
-    for (const std::uint64_t b : {0, 1, 2, 5}) commit(store, b);
-  }
-  fs::copy_file(a + "/campaign.db", old);
-  {
-    Store store = opened(a);
-    for (const std::uint64_t b : {3, 4, 6}) commit(store, b);
-  }
-  for (const auto& inputs : {std::vector{old, a}, std::vector{a, old, old}}) {
-    fs::remove(output);
-    ASSERT_TRUE(Store::merge(inputs, output));
-    EXPECT_EQ(picture(value_of(Store::open_for_reading(output))), reference(up_to(7)));
-  }
-}
-
-TEST(Merge, CopiesThatWentOnApartAreUnited) {
-  TemporaryDirectory directory;
-  const std::string a = directory.file("a"), b = directory.file("b"), output = directory.file("all.db");
-  {
-    Store first = opened(a), second = opened(b);
-    for (const std::uint64_t block : {0, 1, 2, 3, 7}) commit(first, block);
-    for (const std::uint64_t block : {0, 1, 4, 7, 9}) commit(second, block);
-  }
-  ASSERT_TRUE(Store::merge(std::vector{a, b}, output));
-  EXPECT_EQ(picture(value_of(Store::open_for_reading(output))), reference({0, 1, 2, 3, 4, 7, 9}));
-}
-
-TEST(Merge, WhatOneShardSaysIsNotLostToOneThatSaysNothing) {
-  TemporaryDirectory directory;
-  const std::string a = directory.file("a"), b = directory.file("b"), output = directory.file("all.db");
-  const auto put = [&](const std::string& file, int shard, const std::string& said) {
-    Store store = opened(file, sample_settings(shard, 2));
-    ASSERT_TRUE(store.put_note("interrupted", said));
-  };
-  put(a, 0, "");
-  put(b, 1, "yes");
-  const auto said = [&] { return value_of(value_of(Store::open_for_reading(output)).notes())["interrupted"]; };
-  ASSERT_TRUE(Store::merge(std::vector{a, b}, output));
-  EXPECT_EQ(said(), "yes");
-  put(b, 1, "");  // it was continued to its end
-  ASSERT_TRUE(Store::merge(std::vector{b}, output));
-  EXPECT_EQ(said(), "");
-}
-
-TEST(Merge, NewsOfOneShardIsNews) {
-  TemporaryDirectory directory;
-  const std::string a = directory.file("a"), b = directory.file("b"), output = directory.file("all.db");
-  run_shard(a, 0, 2, 30);
-  run_shard(b, 1, 2, 30);
-  const auto waive = [](const std::string& file, int shard) {
-    Store store = opened(file, sample_settings(shard, 2));
-    for (Finding f : value_of(store.findings())) {
-      f.status = FindingStatus::kKnown;
-      ASSERT_TRUE(store.put_finding(f));
-    }
-  };
-  const auto news = [&] {
-    const std::vector<Finding> all = value_of(value_of(Store::open_for_reading(output)).findings());
-    EXPECT_FALSE(all.empty());
-    return std::count_if(all.begin(), all.end(), [](const Finding& f) { return f.status == FindingStatus::kNew; });
-  };
-  waive(a, 0);
-  std::size_t of_b = value_of(value_of(Store::open_for_reading(b)).findings()).size();
-  ASSERT_TRUE(Store::merge(std::vector{a, b}, output));
-  EXPECT_EQ(news(), static_cast<std::ptrdiff_t>(of_b));
-  waive(b, 1);
-  ASSERT_TRUE(Store::merge(std::vector{a, b}, output));
-  EXPECT_EQ(news(), 0);
-}
-
-TEST(Merge, RefusesWhatDoesNotBelongTogether) {
-  TemporaryDirectory directory;
-  const std::string a = directory.file("a"), b = directory.file("b"), output = directory.file("all.db");
-  CampaignSettings other = sample_settings(1, 2);
-  other.seed = 9;
-  { commit(*std::make_unique<Store>(opened(a, sample_settings(0, 2))), 0); }
-  { commit(*std::make_unique<Store>(opened(b, other)), 1); }
-  auto status = Store::merge(std::vector{a, b}, output);
-  ASSERT_FALSE(status);
-  EXPECT_NE(status.error().find("seed 7, here 9"), std::string::npos) << status.error();
-  EXPECT_FALSE(fs::exists(output));
-  status = Store::merge(std::vector{a}, b + "/campaign.db");
-  ASSERT_FALSE(status);
-  EXPECT_NE(status.error().find("is a campaign of its own"), std::string::npos) << status.error();
-  status = Store::merge(std::vector{directory.file("none.db")}, output);
-  ASSERT_FALSE(status);
-  EXPECT_NE(status.error().find("none.db: no campaign here"), std::string::npos) << status.error();
-}
-
 }  // namespace
-}  // namespace normfuzz
+}  // namespace normfuzz::testing

@@ -5,21 +5,14 @@
 
 #include "core/json_document.h"
 #include "reports/formats.h"
+#include "tests/json_elements.h"
 #include "tests/reports/sample_report.h"
 
 namespace normfuzz {
 extern const ReportFormat kSarif;
 namespace {
 
-template <class Visit>
-void each(const JsonValue& list, Visit visit) {
-  if (list.count() == 0) return;
-  JsonValue v = list.first();
-  for (std::int64_t i = 0;; v = v.next()) {
-    visit(v);
-    if (++i == list.count()) break;
-  }
-}
+using testing::each;
 
 JsonDocument parsed(const std::string& text) {
   auto document = JsonDocument::parse(text, "sarif");
